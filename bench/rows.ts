@@ -1,0 +1,36 @@
+/** All rows, in the order in which they are measured within a setting. */
+import type { Family } from './bench.ts'
+import { burstCold } from './rows/burst-cold.ts'
+import { burstWarm } from './rows/burst-warm.ts'
+import { density } from './rows/density.ts'
+import { exec } from './rows/exec.ts'
+import { execMany } from './rows/exec-many.ts'
+import { idleCpu, idleMemory } from './rows/idle.ts'
+import { secondStart } from './rows/second-start.ts'
+import { staggered } from './rows/staggered.ts'
+import { startCold } from './rows/start-cold.ts'
+import { startWarm } from './rows/start-warm.ts'
+import { streams } from './rows/streams.ts'
+import { terminals } from './rows/terminals.ts'
+import { upload } from './rows/upload.ts'
+
+/** Memory comes first, before anything has grown; the second start last, because it restarts what the others use. */
+export const FAMILIES: readonly Family[] = [
+  idleMemory,
+  startCold,
+  exec,
+  execMany,
+  streams,
+  terminals,
+  upload,
+  density,
+  idleCpu,
+  secondStart,
+  startWarm,
+  staggered,
+  burstCold,
+  burstWarm,
+]
+
+/** As in the table of the design. */
+export const ROW_IDS: readonly string[] = ['S1', 'S3', 'S4', 'S7', 'S8', 'S9', 'E2', 'E3', 'E4', 'T1', 'T2', 'F1', 'F2', 'D1', 'D2', 'C7', 'C9']

@@ -1,0 +1,48 @@
+/** The commands by name. Their code is loaded when they are called. */
+import type { CommandEntry } from './command.ts'
+
+export const COMMANDS: readonly CommandEntry[] = [
+  { name: 'up', summary: 'start the installation on this machine', load: () => import('./commands/up.ts') },
+  { name: 'down', summary: 'stop it; sandboxes go on unless --sandboxes', load: () => import('./commands/down.ts') },
+  { name: 'status', summary: 'roles, hosts, capacity, last failures', load: () => import('./commands/status.ts') },
+  { name: 'logs', summary: 'what the roles wrote', load: () => import('./commands/logs.ts') },
+  { name: 'run', summary: 'create a sandbox, run a command, delete it', load: () => import('./commands/run.ts') },
+  { name: 'create', summary: 'create a sandbox', load: () => import('./commands/create.ts') },
+  { name: 'ls', summary: 'list sandboxes', load: () => import('./commands/ls.ts') },
+  { name: 'top', summary: 'what running sandboxes use, live', load: () => import('./commands/top.ts') },
+  { name: 'inspect', summary: 'everything about a sandbox', load: () => import('./commands/inspect.ts') },
+  { name: 'rm', summary: 'delete sandboxes', load: () => import('./commands/rm.ts') },
+  { name: 'extend', summary: 'move the deadline of a sandbox', load: () => import('./commands/extend.ts') },
+  { name: 'exec', summary: 'run a command in a sandbox', load: () => import('./commands/exec.ts') },
+  { name: 'ps', summary: 'list processes of a sandbox', load: () => import('./commands/ps.ts') },
+  { name: 'kill', summary: 'signal a process and its descendants', load: () => import('./commands/kill.ts') },
+  { name: 'output', summary: 'output of a process, from any byte on', load: () => import('./commands/output.ts') },
+  { name: 'shell', summary: 'a terminal in a sandbox', load: () => import('./commands/shell.ts') },
+  { name: 'cp', summary: 'copy files and trees in and out', load: () => import('./commands/cp.ts') },
+  { name: 'events', summary: 'what becomes of sandboxes, as it happens', load: () => import('./commands/events.ts') },
+  { name: 'watch', summary: 'changes of files in a sandbox', load: () => import('./commands/watch.ts') },
+  { name: 'template ls', summary: 'list templates', load: () => import('./commands/template-ls.ts') },
+  { name: 'key create', summary: 'create an API key; shown once', load: () => import('./commands/key-create.ts') },
+  { name: 'key ls', summary: 'list API keys', load: () => import('./commands/key-ls.ts') },
+  { name: 'key revoke', summary: 'revoke an API key', load: () => import('./commands/key-revoke.ts') },
+  { name: 'config ls', summary: 'list profiles: servers and keys by name', load: () => import('./commands/config-ls.ts') },
+  { name: 'config get', summary: 'show a profile', load: () => import('./commands/config-get.ts') },
+  { name: 'config set', summary: 'make or change a profile', load: () => import('./commands/config-set.ts') },
+  { name: 'config use', summary: 'choose the current profile', load: () => import('./commands/config-use.ts') },
+  { name: 'config rm', summary: 'forget a profile', load: () => import('./commands/config-rm.ts') },
+  { name: 'completion', summary: 'make bash, zsh or fish complete command lines', load: () => import('./commands/completion.ts') },
+  { name: 'complete', summary: 'candidates for a line', hidden: true, load: () => import('./commands/complete.ts') },
+  { name: 'doctor', summary: 'check this machine and say what to type', load: () => import('./commands/doctor.ts') },
+  { name: 'bench', summary: 'measure this machine beside raw runtimes and OpenSSH', load: () => import('./commands/bench.ts') },
+  { name: 'test', summary: 'run the test suite of this repository', load: () => import('./commands/test.ts') },
+]
+
+/** Finds `template ls` before `template`. @returns the entry, and the arguments behind its name */
+export function findCommand(argv: readonly string[]): { readonly entry: CommandEntry; readonly rest: readonly string[] } | undefined {
+  for (const words of [2, 1]) {
+    const name = argv.slice(0, words).join(' ')
+    const entry = COMMANDS.find((candidate) => candidate.name === name && argv.length >= words)
+    if (entry !== undefined) return { entry, rest: argv.slice(words) }
+  }
+  return undefined
+}

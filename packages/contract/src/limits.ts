@@ -1,0 +1,177 @@
+/**
+ * The limits that are part of the contract, with their unit in the name. A bound that is private to one role stands in that role's file.
+ *
+ * Limits that the guest agent enforces stand in its own source too; `vectors/guest-protocol/limits.json` holds the two to the same numbers.
+ *
+ * A limit is refused with the error `limit_exceeded`, `body_too_large` or the code named beside it, and that error carries the limit's
+ * name and value. To add one: add it here, use it where input is parsed, and add a test that reaches it.
+ */
+
+const KiB = 1024
+const MiB = 1024 * KiB
+
+export const LIMITS = {
+  // Public API
+  /** Request line and headers, of the API and of gateways: a path of `pathBytes`, each byte percent-encoded, and the rest. */
+  requestHeadBytes: 32 * KiB,
+  apiBodyBytes: 1 * MiB,
+  apiJsonDepth: 16,
+  pageItems: 200,
+  pageItemsDefault: 50,
+  idempotencyKeyCharacters: 255,
+  idempotencyKeyLifeSeconds: 24 * 3600,
+  idempotencyWaitMs: 5_000,
+  preferWaitSeconds: 120,
+  operationWaiters: 4_096,
+  /** Worked on at once by one control plane, and of one tenant; the rest of the request pool's connections stays free for gateways. */
+  apiRequestsRunning: 14,
+  apiRequestsRunningPerTenant: 10,
+  apiRequestsQueued: 4_096,
+  apiRequestsQueuedPerTenant: 1_024,
+  apiQueueWaitMs: 10_000,
+  apiRateKeyRequests: 5_000,
+  apiRateTenantRequests: 10_000,
+  apiRateWindowSeconds: 10,
+  eventRetentionSeconds: 7 * 24 * 3600,
+  eventsKeptPerTenant: 1_000_000,
+  eventStreamsPerKey: 16,
+  eventHeartbeatMs: 10_000,
+  /** A reader of the change feed that takes nothing for so long is cut; it resumes where it was. */
+  eventStallMs: 30_000,
+
+  // Sandbox
+  nameCharacters: 63,
+  metadataEntries: 32,
+  metadataKeyCharacters: 64,
+  metadataValueCharacters: 512,
+  envEntries: 128,
+  envKeyCharacters: 128,
+  envValueBytes: 32 * KiB,
+  /** All of `env` as JSON text; a start order that carries it, escaped once more, stays below `hostWatchLineBytes`. */
+  envJsonBytes: 120 * KiB,
+  vcpuMin: 0.1,
+  vcpuMax: 64,
+  memoryMbMin: 128,
+  memoryMbMax: 1_048_576,
+  diskGbMin: 1,
+  diskGbMax: 1_024,
+  ttlSecondsMin: 10,
+  ttlSecondsMax: 30 * 24 * 3600,
+  ttlSecondsDefault: 3_600,
+  startAttempts: 3,
+  startTimeoutMs: 30_000,
+  sandboxPids: 1_024,
+
+  // Quota of a new tenant
+  quotaRunningSandboxesDefault: 1_000,
+  quotaVcpuDefault: 4_000,
+  quotaMemoryMbDefault: 4 * 1024 * 1024,
+  quotaDiskGbDefault: 64 * 1024,
+
+  // Exec and processes
+  argvEntries: 4_096,
+  argvBytes: 128 * KiB,
+  shellBytes: 128 * KiB,
+  cwdBytes: 4_096,
+  userCharacters: 64,
+  processKeyCharacters: 128,
+  processTimeoutMs: 7 * 24 * 3600 * 1000,
+  execJsonOutputBytes: 8 * MiB,
+  execJsonStdinBytes: 512 * KiB,
+  outputWindowBytes: 1 * MiB,
+  exitDrainMs: 100,
+  processesRunning: 4_096,
+  processesRetained: 1_000,
+  processOutputRetainedMs: 600_000,
+  processOutputRetainedBytes: 64 * MiB,
+  terminalColumns: 1_000,
+  terminalRows: 1_000,
+
+  // Files
+  pathBytes: 4_096,
+  pathComponentBytes: 255,
+  listItems: 1_000,
+  archiveEntries: 1_000_000,
+  archiveBytes: 64 * 1024 * MiB,
+  fileWatchers: 64,
+  fileWatchDirectoriesPerWatch: 8_192,
+
+  // Gateway WebSocket
+  frameBytes: 64 * KiB,
+  controlFrameBytes: 256 * KiB,
+  outputCreditBytes: 1 * MiB,
+  stdinCreditBytes: 256 * KiB,
+  sessionsPerSandbox: 256,
+  sessionsPerKey: 2_048,
+  sessionTicketMs: 30_000,
+  sessionTicketsPerKey: 64,
+  sessionHeartbeatMs: 10_000,
+  sessionStartTimeoutMs: 10_000,
+  accessCacheMs: 2_000,
+  revocationMs: 5_000,
+  feedHeartbeatMs: 1_000,
+  feedSilenceMs: 3_000,
+  gatewayConnections: 16_384,
+  execJsonBufferedBytes: 256 * MiB,
+  guestListBytes: 16 * MiB,
+  guestAnswerMs: 30_000,
+  uploadIdleMs: 120_000,
+  uploadStallMs: 60_000,
+  guestWorkMs: 1_800_000,
+  sessionSignals: 64,
+  gatewayDrainMs: 8_000,
+
+  // Guest protocol
+  guestPreambleBytes: 1_024,
+  guestFrameBytes: 64 * KiB,
+  guestJsonBytes: 1 * MiB,
+  guestHeaderBytes: 32 * KiB,
+  guestStreams: 1_024,
+  guestConnectTimeoutMs: 10_000,
+
+  // Host API
+  hostReportItems: 1_000,
+  hostBodyBytes: 4 * MiB,
+  hostWatchLineBytes: 256 * KiB,
+  renewPeriodMs: 5_000,
+  ticketTerms: 6,
+  leaseMs: 30_000,
+
+  // Host agent
+  hostSandboxes: 1_000,
+  hostStartsInFlight: 8,
+  hostEndsInFlight: 16,
+  hostStartMs: 25_000,
+  hostCommandMs: 15_000,
+  hostProbeMs: 30_000,
+  hostDestroyMs: 10_000,
+  hostFreeDiskMbFloor: 2_048,
+  hostFreeMemoryMbFloor: 512,
+  hostCensusPeriodMs: 30_000,
+  hostExitPollMs: 500,
+  hostControlRequestMs: 10_000,
+  hostWatchSilenceMs: 30_000,
+  hostBackoffMaxMs: 5_000,
+  hostReportRepeatMs: 2_000,
+  runtimeMemoryOverheadMb: 64,
+  hostPools: 32,
+  poolMembers: 256,
+  poolBootsInFlight: 2,
+
+  // Host agent: the channel of one guest, and what gateways send to it
+  guestConnections: 4,
+  guestDialBurst: 32,
+  guestDialEveryMs: 1_000,
+  guestPreambleMs: 2_000,
+  guestRequestMs: 10_000,
+  guestStreamWindowBytes: 1 * MiB,
+  guestConnectionWindowBytes: 320 * MiB,
+  guestChannelWaitMs: 2_000,
+  dataPlaneSessions: 64,
+  dataPlaneStreams: 4_096,
+  dataPlaneStreamsPerSandbox: 768,
+  dataPlanePathBytes: 16 * KiB,
+  dataPlaneHeaderValueBytes: 4 * KiB,
+} as const
+
+export type LimitName = keyof typeof LIMITS

@@ -1,0 +1,77 @@
+/** What an installation has: templates, hosts, API keys. */
+import { CreateApiKeySchema, CreatedApiKeySchema } from '../api-key.ts'
+import { HostSchema } from '../host.ts'
+import { TemplateSchema } from '../template.ts'
+import { ApiKeyListSchema, HostListSchema, PageQuerySchema, TemplateListSchema } from './lists.ts'
+import { api, type PublicRoute } from './public-route.ts'
+
+export const INSTALLATION_ROUTES = {
+  listTemplates: {
+    method: 'GET',
+    path: '/v1/templates',
+    server: 'control-plane',
+    role: 'viewer',
+    summary: 'List templates',
+    query: PageQuerySchema,
+    responses: { 200: TemplateListSchema },
+    errors: api,
+  },
+  getTemplate: {
+    method: 'GET',
+    path: '/v1/templates/{name}',
+    server: 'control-plane',
+    role: 'viewer',
+    summary: 'Read a template',
+    responses: { 200: TemplateSchema },
+    errors: [...api, 'template_not_found'],
+  },
+  listHosts: {
+    method: 'GET',
+    path: '/v1/hosts',
+    server: 'control-plane',
+    role: 'operator',
+    summary: 'List hosts',
+    query: PageQuerySchema,
+    responses: { 200: HostListSchema },
+    errors: api,
+  },
+  getHost: {
+    method: 'GET',
+    path: '/v1/hosts/{id}',
+    server: 'control-plane',
+    role: 'operator',
+    summary: 'Read a host',
+    responses: { 200: HostSchema },
+    errors: [...api, 'host_not_found'],
+  },
+  createApiKey: {
+    method: 'POST',
+    path: '/v1/api-keys',
+    server: 'control-plane',
+    role: 'owner',
+    summary: 'Create an API key; its secret is shown once',
+    headers: ['Idempotency-Key'],
+    body: CreateApiKeySchema,
+    responses: { 201: CreatedApiKeySchema },
+    errors: api,
+  },
+  listApiKeys: {
+    method: 'GET',
+    path: '/v1/api-keys',
+    server: 'control-plane',
+    role: 'owner',
+    summary: 'List API keys',
+    query: PageQuerySchema,
+    responses: { 200: ApiKeyListSchema },
+    errors: api,
+  },
+  revokeApiKey: {
+    method: 'DELETE',
+    path: '/v1/api-keys/{id}',
+    server: 'control-plane',
+    role: 'owner',
+    summary: 'Revoke an API key; its sessions close within five seconds',
+    responses: { 204: null },
+    errors: [...api, 'api_key_not_found'],
+  },
+} as const satisfies Record<string, PublicRoute>

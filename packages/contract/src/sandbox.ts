@@ -1,0 +1,115 @@
+/** The sandbox as clients see it: what they ask for, and what it is. */
+import Type, { type Static } from 'typebox'
+import { PATTERNS } from './forms.ts'
+import { ID_PATTERNS } from './ids.ts'
+import { LIMITS } from './limits.ts'
+import { closed, nullable, oneOf } from './schema.ts'
+
+export const TimeSchema = Type.String({ description: 'RFC 3339, UTC.' })
+
+export const NAME_PATTERN = PATTERNS.sandboxName
+export const SandboxNameSchema = Type.String({
+  pattern: NAME_PATTERN,
+  description: 'Unique among sandboxes of the tenant that are not deleted. Never shaped like an id.',
+})
+
+export const MetadataSchema = Type.Record(
+  Type.String({ pattern: `^[A-Za-z0-9._/-]{1,${LIMITS.metadataKeyCharacters}}$` }),
+  Type.String({ maxLength: LIMITS.metadataValueCharacters }),
+  { additionalProperties: false, maxProperties: LIMITS.metadataEntries },
+)
+
+export const EnvSchema = Type.Record(
+  Type.String({ pattern: `^[A-Za-z_][A-Za-z0-9_]{0,${LIMITS.envKeyCharacters - 1}}$` }),
+  Type.String({ maxLength: LIMITS.envValueBytes, pattern: PATTERNS.noNul }),
+  { additionalProperties: false, maxProperties: LIMITS.envEntries },
+)
+
+export const ResourcesSchema = closed({
+  vcpu: Type.Number({ minimum: LIMITS.vcpuMin, maximum: LIMITS.vcpuMax, multipleOf: 0.01, description: 'Virtual CPUs, fractions allowed.' }),
+  memory_mb: Type.Integer({ minimum: LIMITS.memoryMbMin, maximum: LIMITS.memoryMbMax, description: 'MiB.' }),
+  disk_gb: Type.Integer({ minimum: LIMITS.diskGbMin, maximum: LIMITS.diskGbMax, description: 'GiB of writable root layer.' }),
+})
+export type Resources = Static<typeof ResourcesSchema>
+
+/** What a sandbox gets when it does not say. */
+export const DEFAULT_TEMPLATE = 'base'
+export const DEFAULT_RESOURCES: Resources = { vcpu: 0.5, memory_mb: 512, disk_gb: 2 }
+
+export const IsolationSchema = oneOf(['auto', 'gvisor', 'fake', 'container', 'microvm'])
+export type Isolation = Static<typeof IsolationSchema>
+
+export const NetworkModeSchema = oneOf(['none', 'allow_list', 'open'])
+
+export const CreateSandboxSchema = closed(
+  {
+    template: Type.Optional(Type.String({ pattern: PATTERNS.templateReference, description: 'Template name, or name@digest. Default `base`.' })),
+    name: Type.Optional(SandboxNameSchema),
+    resources: Type.Optional(Type.Partial(ResourcesSchema, { additionalProperties: false })),
+    isolation: Type.Optional(IsolationSchema),
+    network: Type.Optional(closed({ mode: NetworkModeSchema })),
+    env: Type.Optional(EnvSchema),
+    metadata: Type.Optional(MetadataSchema),
+    ttl_seconds: Type.Optional(Type.Integer({ minimum: LIMITS.ttlSecondsMin, maximum: LIMITS.ttlSecondsMax })),
+  },
+  { $id: 'CreateSandbox' },
+)
+export type CreateSandbox = Static<typeof CreateSandboxSchema>
+
+export const SANDBOX_STATUSES = ['pending', 'assigned', 'starting', 'ready', 'stopping', 'stopped', 'failed', 'terminating', 'terminated'] as const
+export type SandboxStatus = (typeof SANDBOX_STATUSES)[number]
+export const SandboxStatusSchema = oneOf(SANDBOX_STATUSES)
+
+export const SandboxSchema = closed(
+  {
+    id: Type.String({ pattern: ID_PATTERNS.sandbox }),
+    name: nullable(Type.String()),
+    status: SandboxStatusSchema,
+    status_reason: nullable(Type.String({ description: 'Why it is failed or ended: a code, then a sentence.' })),
+    unschedulable_reason: nullable(Type.String({ description: 'Why it is still pending.' })),
+    desired: oneOf(['running', 'stopped', 'deleted']),
+    generation: Type.Integer({ minimum: 0, description: 'Advances on every change of what is wanted and on every placement.' }),
+    template: closed({ name: Type.String(), digest: Type.String() }),
+    resources: ResourcesSchema,
+    isolation: nullable(
+      closed({
+        driver: Type.String({ description: 'The driver that runs it.' }),
+        evidence: Type.Record(Type.String(), Type.String(), { description: 'What the host proved: kernel, runtime version, boot id.' }),
+      }),
+    ),
+    network: closed({ mode: NetworkModeSchema }),
+    env_names: Type.Array(Type.String(), { description: 'Names only; values are never shown.' }),
+    metadata: Type.Record(Type.String(), Type.String()),
+    region: Type.String(),
+    host_id: nullable(Type.String()),
+    gateway_url: Type.String({ description: 'Base URL of exec, files and terminals of this sandbox.' }),
+    ttl_seconds: Type.Integer(),
+    created_at: TimeSchema,
+    ready_at: nullable(TimeSchema),
+    expires_at: TimeSchema,
+    ended_at: nullable(TimeSchema),
+    start_path: nullable(oneOf(['claimed', 'cold'], { description: 'How it came up: from a warm pool, or booted for it.' })),
+    start_timings_ms: nullable(Type.Record(Type.String(), Type.Number(), { description: 'Phases of the start, milliseconds.' })),
+    operation_id: nullable(Type.String({ description: 'The latest operation on it.' })),
+  },
+  { $id: 'Sandbox' },
+)
+export type Sandbox = Static<typeof SandboxSchema>
+
+export const UpdateSandboxSchema = closed(
+  { metadata: Type.Optional(MetadataSchema), name: Type.Optional(nullable(SandboxNameSchema)) },
+  { $id: 'UpdateSandbox' },
+)
+export type UpdateSandbox = Static<typeof UpdateSandboxSchema>
+
+export const ExtendSandboxSchema = closed(
+  {
+    ttl_seconds: Type.Integer({
+      minimum: LIMITS.ttlSecondsMin,
+      maximum: LIMITS.ttlSecondsMax,
+      description: 'New life from now on. Never shortens the deadline.',
+    }),
+  },
+  { $id: 'ExtendSandbox' },
+)
+export type ExtendSandbox = Static<typeof ExtendSandboxSchema>

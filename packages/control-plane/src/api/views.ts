@@ -1,0 +1,89 @@
+/** Rows as clients see them. */
+import type { ApiKey, Host, Operation, Sandbox, SandboxStatus, Template } from '@sandglass/contract'
+import { publicAmounts } from '../domain/amounts.ts'
+import type { ApiKeyRow } from '../store/api-keys.ts'
+import { capacityOfRow, type HostRow } from '../store/hosts.ts'
+import type { OperationRow } from '../store/operations.ts'
+import { amountsOfRow, type SandboxRow } from '../store/sandboxes.ts'
+import type { TemplateRow } from '../store/templates.ts'
+
+const time = (date: Date): string => date.toISOString()
+const timeOrNull = (date: Date | null): string | null => date?.toISOString() ?? null
+
+const ON_A_HOST: readonly SandboxStatus[] = ['assigned', 'starting', 'ready', 'stopping', 'terminating']
+
+export function sandboxView(row: SandboxRow, gatewayUrl: string): Sandbox {
+  return {
+    id: row.id,
+    name: row.name,
+    status: row.observed,
+    status_reason: row.status_reason,
+    unschedulable_reason: row.unschedulable_reason,
+    desired: row.desired,
+    generation: row.generation,
+    template: { name: row.template_name, digest: row.template_digest },
+    resources: publicAmounts(amountsOfRow(row)),
+    isolation: row.evidence === null ? null : { driver: row.driver, evidence: row.evidence },
+    network: { mode: row.network_mode },
+    env_names: Object.keys(row.env),
+    metadata: row.metadata,
+    region: row.region,
+    host_id: ON_A_HOST.includes(row.observed) ? row.host_id : null,
+    gateway_url: gatewayUrl,
+    ttl_seconds: row.ttl_seconds,
+    created_at: time(row.created_at),
+    ready_at: timeOrNull(row.ready_at),
+    expires_at: time(row.expires_at),
+    ended_at: timeOrNull(row.ended_at),
+    start_path: row.start_path,
+    start_timings_ms: row.start_timings_ms,
+    operation_id: row.operation_id,
+  }
+}
+
+export function operationView(row: OperationRow): Operation {
+  return {
+    id: row.id,
+    kind: row.kind,
+    status: row.status,
+    sandbox_id: row.sandbox_id,
+    problem: row.problem,
+    created_at: time(row.created_at),
+    ended_at: timeOrNull(row.ended_at),
+  }
+}
+
+export function apiKeyView(row: ApiKeyRow): ApiKey {
+  return {
+    id: row.id,
+    name: row.name,
+    role: row.role,
+    tenant_id: row.tenant_id,
+    created_at: time(row.created_at),
+    expires_at: timeOrNull(row.expires_at),
+    revoked_at: timeOrNull(row.revoked_at),
+    last_used_at: timeOrNull(row.last_used_at),
+  }
+}
+
+export function templateView(row: TemplateRow): Template {
+  return { name: row.name, digest: row.digest, size_bytes: row.size_bytes, created_at: time(row.created_at) }
+}
+
+export function hostView(row: HostRow): Host {
+  const { capacity, reserved } = capacityOfRow(row)
+  return {
+    id: row.id,
+    name: row.name,
+    status: row.cordoned ? 'cordoned' : row.lost ? 'lost' : 'ready',
+    epoch: row.epoch,
+    version: row.version,
+    capacity: publicAmounts(capacity),
+    reserved: publicAmounts(reserved),
+    drivers: row.drivers,
+    sandboxes: row.sandboxes,
+    pool: { target: row.pool_target, held: row.pool_held, memory_mb: row.pool_memory_mb, disk_gb: row.pool_disk_gb },
+    renewed_at: timeOrNull(row.renewed_at),
+    created_at: time(row.created_at),
+  }
+}

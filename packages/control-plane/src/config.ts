@@ -1,0 +1,192 @@
+/** Configuration: environment variables to one checked value. Every secret comes as a file or as a digest, never in the environment itself. */
+import { createPrivateKey, type KeyObject } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DEFAULT_RESOURCES, DEFAULT_TEMPLATE, LIMITS, parserOf, type Resources, ResourcesSchema, RoleSchema } from '@sandglass/contract'
+import { parseOrigins } from '@sandglass/contract/cors'
+import Type, { type Static } from 'typebox'
+import type { RateLimits } from './admission/rate-limiter.ts'
+
+const BootstrapKeysSchema = Type.Array(
+  Type.Object(
+    { name: Type.String({ minLength: 1, maxLength: 63 }), role: RoleSchema, sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }) },
+    { additionalProperties: false },
+  ),
+)
+export type BootstrapKey = Static<typeof BootstrapKeysSchema>[number]
+const bootstrapKeys = parserOf(BootstrapKeysSchema)
+const resourceParser = parserOf(ResourcesSchema)
+
+/** Periods and bounds that a test shortens. */
+export type Timing = {
+  /** Between two looks of a reconciler that nothing woke. */
+  readonly sweepMs: number
+  readonly startTimeoutMs: number
+  /** Pause before the second attempt of a start; it doubles. */
+  readonly retryBaseMs: number
+  /** An order that is still due is not sent again sooner than this. */
+  readonly resendMs: number
+  readonly heartbeatMs: number
+  readonly leaseMs: number
+  readonly eventHeartbeatMs: number
+  readonly eventStallMs: number
+  /** How long an event waits for its position behind older transactions that are still open. */
+  readonly eventHoldMs: number
+}
+
+export const DEFAULT_TIMING: Timing = {
+  sweepMs: 2_000,
+  startTimeoutMs: LIMITS.startTimeoutMs,
+  retryBaseMs: 250,
+  resendMs: 2_000,
+  heartbeatMs: 5_000,
+  leaseMs: LIMITS.leaseMs,
+  eventHeartbeatMs: LIMITS.eventHeartbeatMs,
+  eventStallMs: LIMITS.eventStallMs,
+  // No transaction of ours lives longer (store/database.ts).
+  eventHoldMs: 10_000,
+}
+
+export type PoolSettings = {
+  /** False: every pool is emptied, and none is made. */
+  readonly enabled: boolean
+  /** Members kept on every host without any demand; the template by name. */
+  readonly floors: readonly { readonly driver: string; readonly template: string; readonly resources: Resources; readonly count: number }[]
+  readonly ceiling: number
+  readonly memoryShare: number
+}
+
+/** Members of the default size: the first create of somebody who has just begun is warm, and so is the next. */
+const DEFAULT_POOL_FLOOR = 2
+
+/** Of each control plane. */
+export const DEFAULT_RATES: RateLimits = {
+  keyRequests: LIMITS.apiRateKeyRequests,
+  tenantRequests: LIMITS.apiRateTenantRequests,
+  windowSeconds: LIMITS.apiRateWindowSeconds,
+}
+
+export type Config = {
+  readonly host: string
+  /** 0: any free port. */
+  readonly port: number
+  readonly databaseUrl: string
+  readonly ticketKey: KeyObject
+  readonly hostTokenSha256: string
+  readonly gatewayTokenSha256: string
+  readonly bootstrapKeys: readonly BootstrapKey[]
+  readonly gatewayUrl: string
+  /** Undefined: no templates come from files. */
+  readonly templatesDir: string | undefined
+  /** Two characters; part of every sandbox id. */
+  readonly region: string
+  /** vCPUs offered for each one that a host has. */
+  readonly cpuOvercommit: number
+  readonly logLevel: string
+  /** Exact origins of pages that may ask. */
+  readonly allowedOrigins: ReadonlySet<string>
+  readonly openapiFile: string
+  readonly pools: PoolSettings
+  readonly timing: Timing
+  readonly rates: RateLimits
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** @throws RangeError naming the variable that is missing or wrong */
+export function configFrom(environment: Environment): Config {
+  const required = (name: string): string => {
+    const value = environment[name]
+    if (value === undefined || value === '') throw new RangeError(`${name} is not set`)
+    return value
+  }
+  const number = (name: string, fallback: number, minimum: number, maximum: number): number => {
+    const text = environment[name]
+    if (text === undefined || text === '') return fallback
+    const value = Number(text)
+    if (!(value >= minimum && value <= maximum)) throw new RangeError(`${name} must be a number from ${minimum} to ${maximum}`)
+    return value
+  }
+  const digest = (name: string): string => {
+    const text = fileText(name, required(name)).trim()
+    if (!/^[0-9a-f]{64}$/.test(text)) throw new RangeError(`${name}: the file does not hold a SHA-256 in lower-case hexadecimal`)
+    return text
+  }
+  const poolFloor = number('SANDGLASS_POOL_FLOOR', DEFAULT_POOL_FLOOR, 0, LIMITS.poolMembers)
+  const keysFile = environment['SANDGLASS_BOOTSTRAP_KEYS_FILE']
+  const region = environment['SANDGLASS_REGION'] ?? 'l1'
+  if (!/^[a-z0-9]{2}$/.test(region)) throw new RangeError('SANDGLASS_REGION must be two characters of a-z and 0-9')
+  return {
+    host: environment['SANDGLASS_API_HOST'] ?? '127.0.0.1',
+    port: number('SANDGLASS_API_PORT', 7070, 0, 65_535),
+    databaseUrl: required('SANDGLASS_DATABASE_URL'),
+    ticketKey: ticketKey(fileText('SANDGLASS_TICKET_KEY_FILE', required('SANDGLASS_TICKET_KEY_FILE'))),
+    hostTokenSha256: digest('SANDGLASS_HOST_TOKEN_SHA256_FILE'),
+    gatewayTokenSha256: digest('SANDGLASS_GATEWAY_TOKEN_SHA256_FILE'),
+    bootstrapKeys: keysFile === undefined ? [] : parseBootstrapKeys(fileText('SANDGLASS_BOOTSTRAP_KEYS_FILE', keysFile)),
+    gatewayUrl: required('SANDGLASS_GATEWAY_URL'),
+    templatesDir: environment['SANDGLASS_TEMPLATES_DIR'],
+    region,
+    cpuOvercommit: number('SANDGLASS_CPU_OVERCOMMIT', 4, 0.1, 64),
+    logLevel: environment['SANDGLASS_LOG_LEVEL'] ?? 'info',
+    allowedOrigins: parseOrigins(environment['SANDGLASS_ORIGINS']),
+    openapiFile: join(import.meta.dirname, '../../../openapi/openapi.json'),
+    pools: {
+      enabled: poolFloor > 0,
+      floors: [
+        { driver: 'gvisor', template: DEFAULT_TEMPLATE, resources: DEFAULT_RESOURCES, count: poolFloor },
+        ...poolFloors(environment['SANDGLASS_POOL_FLOOR_SPECS']),
+      ],
+      ceiling: number('SANDGLASS_POOL_CEILING', 100, 1, LIMITS.poolMembers),
+      memoryShare: number('SANDGLASS_POOL_MEMORY_SHARE', 0.5, 0, 1),
+    },
+    timing: DEFAULT_TIMING,
+    rates: {
+      keyRequests: number('SANDGLASS_RATE_KEY_REQUESTS', DEFAULT_RATES.keyRequests, 1, 1e9),
+      tenantRequests: number('SANDGLASS_RATE_TENANT_REQUESTS', DEFAULT_RATES.tenantRequests, 1, 1e9),
+      windowSeconds: DEFAULT_RATES.windowSeconds,
+    },
+  }
+}
+
+/** `template,vcpu,memory_mb,disk_gb,count[,driver]`, apart by `;`. */
+function poolFloors(text = ''): PoolSettings['floors'] {
+  const entries = text.split(';').filter((entry) => entry.trim() !== '')
+  return entries.map((entry) => {
+    const match = /^([a-z][a-z0-9-]*),([\d.]+),(\d+),(\d+),(\d+)(?:,(gvisor|fake))?$/.exec(entry.trim())
+    const [, template = '', vcpu, memoryMb, diskGb, count, driver = 'gvisor'] = match ?? []
+    const resources = { vcpu: Number(vcpu), memory_mb: Number(memoryMb), disk_gb: Number(diskGb) }
+    if (match === null || !resourceParser.check(resources) || Number(count) > LIMITS.poolMembers) {
+      throw new RangeError(`SANDGLASS_POOL_FLOOR_SPECS: ${entry} is not template,vcpu,memory_mb,disk_gb,count[,driver] within the limits of a sandbox`)
+    }
+    return { driver, template, resources, count: Number(count) }
+  })
+}
+
+function fileText(name: string, path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new RangeError(`${name}: ${path} cannot be read`, { cause })
+  }
+}
+
+/** The text is not part of the error: it is a secret. */
+function ticketKey(pem: string): KeyObject {
+  let key: KeyObject
+  try {
+    key = createPrivateKey(pem)
+  } catch {
+    throw new RangeError('SANDGLASS_TICKET_KEY_FILE does not hold a private key in PEM')
+  }
+  if (key.asymmetricKeyType !== 'ed25519') throw new RangeError('SANDGLASS_TICKET_KEY_FILE does not hold an Ed25519 key')
+  return key
+}
+
+function parseBootstrapKeys(text: string): BootstrapKey[] {
+  try {
+    return bootstrapKeys.parse(JSON.parse(text))
+  } catch (cause) {
+    throw new RangeError('SANDGLASS_BOOTSTRAP_KEYS_FILE is not a list of {name, role, sha256}', { cause })
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * Wake-ups inside one process. A wake-up is a hint that something may be due; whoever gets it reads the tables. Losing one costs a sweep period.
+ */
+import type { SandboxRow } from '../store/sandboxes.ts'
+
+export const WAKE_TOPICS = ['placement', 'host', 'operation', 'sandbox', 'key_revoked', 'event', 'pool'] as const
+export type WakeTopic = (typeof WAKE_TOPICS)[number]
+
+export type Wake = {
+  readonly topic: WakeTopic
+  /** What it is about: `host`: host id and sandbox id, or host id alone for its pools; `operation`: its id; `sandbox`: its id and generation; `key_revoked`: key id; `event`: tenant id; else empty. */
+  readonly key: string
+  /** Only for this process. */
+  readonly local?: true
+  /** Only for other processes. */
+  readonly elsewhere?: true
+  /** With `operation`: the sandbox as the commit that ended it left it, for those who wait in this process. */
+  readonly sandbox?: SandboxRow
+}
+
+type Listener = (key: string, wake: Wake) => void
+
+export class WakeBus {
+  readonly #listeners = new Map<WakeTopic, Set<Listener>>()
+  readonly #gapListeners = new Set<() => void>()
+
+  /** @returns removes the listener */
+  on(topic: WakeTopic, listener: Listener): () => void {
+    const listeners = this.#listeners.get(topic) ?? new Set()
+    this.#listeners.set(topic, listeners)
+    listeners.add(listener)
+    return () => void listeners.delete(listener)
+  }
+
+  /** Called when wake-ups of other replicas may have been missed. */
+  onGap(listener: () => void): () => void {
+    this.#gapListeners.add(listener)
+    return () => void this.#gapListeners.delete(listener)
+  }
+
+  emit(wakes: readonly Wake[]): void {
+    for (const wake of wakes) {
+      if (wake.elsewhere === true) continue
+      for (const listener of this.#listeners.get(wake.topic) ?? []) listener(wake.key, wake)
+    }
+  }
+
+  gap(): void {
+    for (const listener of this.#gapListeners) listener()
+  }
+}
+
+export const wakePlacement: Wake = { topic: 'placement', key: '' }
+export const wakeHost = (hostId: string, sandboxId: string): Wake => ({ topic: 'host', key: `${hostId} ${sandboxId}` })
+/** An order to one of its pools is due. */
+export const wakePool = (hostId: string): Wake => ({ topic: 'host', key: hostId })
+/** A unit of a pool was claimed. Other replicas look by themselves. */
+export const wakePlanner: Wake = { topic: 'pool', key: '', local: true }
+export const wakeOperation = (operationId: string, sandbox?: SandboxRow): Wake => ({
+  topic: 'operation',
+  key: operationId,
+  ...(sandbox === undefined ? {} : { sandbox }),
+})
+export const wakeSandbox = (sandboxId: string, generation: number): Wake => ({ topic: 'sandbox', key: `${sandboxId} ${generation}` })
+export const wakeKeyRevoked = (apiKeyId: string): Wake => ({ topic: 'key_revoked', key: apiKeyId })
+export const wakeEvent = (tenantId: string): Wake => ({ topic: 'event', key: tenantId })

@@ -1,0 +1,73 @@
+/** /internal/v1/hosts: the API of host agents, behind the host token. */
+import { CodedError, HostReportsSchema, LIMITS, parseHostId, parserOf, RegisterHostSchema, RenewLeaseSchema } from '@sandglass/contract'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { requireToken } from '../api/authentication.ts'
+import type { Context } from '../context.ts'
+import { readLease, renewLease } from '../store/hosts.ts'
+import { registerHost } from './register-host.ts'
+import { applyReports } from './reports.ts'
+import { HostWatch } from './watch.ts'
+
+const registers = parserOf(RegisterHostSchema)
+const renewals = parserOf(RenewLeaseSchema)
+const reports = parserOf(HostReportsSchema)
+
+/** @param streams what is open until it closes; ended when the process ends */
+export function internalHostRoutes(app: FastifyInstance, context: Context, streams: Set<() => void>): void {
+  const db = context.db.for('hosts')
+  const known = new Set<string>()
+  const options = { bodyLimit: LIMITS.hostBodyBytes, onRequest: async (request: FastifyRequest) => requireToken(request, context.config.hostTokenSha256) }
+
+  app.post('/internal/v1/hosts/register', options, async (request, reply) => reply.send(await registerHost(context, registers.parse(request.body))))
+
+  app.post('/internal/v1/hosts/:id/renew', options, async (request, reply) => {
+    const { epoch, boot_id } = renewals.parse(request.body)
+    const lease = await renewLease(db, hostOf(request), epoch, boot_id)
+    if (lease === undefined) throw new CodedError('stale_epoch', `The host does not hold epoch ${epoch}.`)
+    await context.world.faults.reach('renew.committed')
+    return reply.send(lease)
+  })
+
+  app.post('/internal/v1/hosts/:id/reports', options, async (request, reply) => {
+    const { epoch, items } = reports.parse(request.body)
+    return reply.send(await applyReports(context, { hostId: await knownHost(request), epoch }, items))
+  })
+
+  app.get('/internal/v1/hosts/:id/watch', options, async (request, reply) => {
+    const epoch = epochOf(request.query)
+    const lease = await readLease(db, hostOf(request))
+    if (lease === undefined) throw new CodedError('host_not_found')
+    if (lease.epoch !== epoch) throw new CodedError('stale_epoch', `The host does not hold epoch ${epoch}.`)
+    reply.hijack()
+    reply.raw.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' })
+    const watch = new HostWatch(context, { hostId: hostOf(request), epoch, output: reply.raw })
+    const close = (): void => watch.close()
+    streams.add(close)
+    context.bus.emit([{ topic: 'placement', key: '' }])
+    await watch.run()
+    streams.delete(close)
+  })
+
+  /** A host that registered once is never forgotten, so it is looked up once. */
+  async function knownHost(request: FastifyRequest): Promise<string> {
+    const hostId = hostOf(request)
+    if (known.has(hostId)) return hostId
+    if ((await readLease(db, hostId)) === undefined) throw new CodedError('host_not_found')
+    known.add(hostId)
+    return hostId
+  }
+}
+
+function hostOf(request: FastifyRequest): string {
+  const { params } = request
+  const text = typeof params === 'object' && params !== null && 'id' in params && typeof params.id === 'string' ? params.id : ''
+  const id = parseHostId(text)
+  if (id === undefined) throw new CodedError('host_not_found')
+  return id
+}
+
+function epochOf(query: unknown): number {
+  const text = typeof query === 'object' && query !== null && 'epoch' in query ? query.epoch : undefined
+  if (typeof text === 'string' && /^\d{1,15}$/.test(text)) return Number(text)
+  throw new CodedError('invalid_request', '/epoch must be the epoch that the host holds.', { errors: [{ path: '/epoch', message: 'must be a number' }] })
+}

@@ -1,0 +1,41 @@
+/**
+ * A host joins, or comes back. It takes a new epoch only when nothing runs on it, so that epoch proves the end of everything it held before (release by
+ * fence). An agent that restarted on the same boot repeats its last registration: it keeps its epoch and what it runs, and tells where it now listens.
+ */
+import { CodedError, LIMITS, type RegisteredHost, type RegisterHost } from '@sandglass/contract'
+import type { Context } from '../context.ts'
+import { exactAmounts } from '../domain/amounts.ts'
+import { wakePlacement } from '../events/wake-bus.ts'
+import { releaseFenced } from '../services/release-fenced.ts'
+import { audit } from '../store/audit-log.ts'
+import { ensureHost, registerLease, updateHostOffer } from '../store/hosts.ts'
+
+/** @throws CodedError `stale_epoch` */
+export async function registerHost(context: Context, host: RegisterHost): Promise<RegisteredHost> {
+  const db = context.db.for('hosts')
+  const lease = await db.transaction(async (tx) => {
+    await ensureHost(tx, host, context.config.region)
+    const registered = await registerLease(tx, host)
+    if (registered === undefined) throw new CodedError('stale_epoch', `The host does not hold epoch ${host.expected_epoch}.`)
+    await audit(tx, {
+      tenantId: null,
+      actor: { type: 'host', id: host.host_id },
+      action: 'host.register',
+      subject: host.host_id,
+      detail: { epoch: registered.epoch, boot_id: host.boot_id, version: host.version },
+    })
+    return registered
+  })
+  await context.world.faults.reach('register.committed')
+  // In transactions of their own: they lock sandboxes before the lease. Killed in between, a sweep goes on.
+  let mayBeMore = true
+  while (mayBeMore) mayBeMore = (await releaseFenced({ config: context.config, db }, host.host_id)).mayBeMore
+  await db.transaction(async (tx) => {
+    await updateHostOffer(tx, host, offered(host, context.config.cpuOvercommit))
+    tx.wake(wakePlacement)
+  })
+  return { epoch: lease.epoch, seq: lease.seq, ticket_keys: context.signer.publicKeys, renew_period_ms: LIMITS.renewPeriodMs }
+}
+
+/** Overcommit is the operator's number: a host's processors are offered several times, its memory once. */
+const offered = (host: RegisterHost, cpuOvercommit: number) => exactAmounts({ ...host.capacity, vcpu: host.capacity.vcpu * cpuOvercommit })

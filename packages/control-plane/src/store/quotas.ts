@@ -1,0 +1,44 @@
+/** What a tenant may hold and holds. */
+import { LIMITS } from '@sandglass/contract'
+import type { ExactAmounts } from '../domain/amounts.ts'
+import type { QuotaUse } from '../domain/quota.ts'
+import { foundNothing, type Queryable, type Transaction } from './database.ts'
+import { amountsOfRow, dropQuotaMark, type SandboxRow } from './sandboxes.ts'
+import { statement } from './statement.ts'
+
+const take = statement('quotas/take')
+const giveBack = statement('quotas/give-back')
+const read = statement<QuotaUse>('quotas/read')
+const insert = statement('quotas/insert')
+
+/** A tenant has no room for what it asks; the transaction is broken. */
+export class QuotaUsedUp extends Error {
+  override readonly name = 'QuotaUsedUp'
+}
+
+/** @throws QuotaUsedUp */
+export async function takeQuota(tx: Transaction, tenantId: string, amounts: ExactAmounts): Promise<void> {
+  try {
+    await tx.run(take, [tenantId, amounts.vcpuMilli, amounts.memoryMb, amounts.diskGb])
+  } catch (cause) {
+    if (foundNothing(cause)) throw new QuotaUsedUp('the quota is used up', { cause })
+    throw cause
+  }
+}
+
+/**
+ * Held while the sandbox is wanted running or has a live assignment; the caller knows that neither is so any more.
+ * The mark on the sandbox makes it happen once.
+ */
+export async function giveQuotaBack(tx: Transaction, row: SandboxRow): Promise<void> {
+  if (!(await dropQuotaMark(tx, row.id))) return
+  const amounts = amountsOfRow(row)
+  await tx.run(giveBack, [row.tenant_id, amounts.vcpuMilli, amounts.memoryMb, amounts.diskGb])
+}
+
+export const readQuota = async (tx: Queryable, tenantId: string): Promise<QuotaUse | undefined> => (await tx.run(read, [tenantId]))[0]
+
+/** The quota that a new tenant gets. */
+export async function insertDefaultQuota(tx: Transaction, tenantId: string): Promise<void> {
+  await tx.run(insert, [tenantId, LIMITS.quotaRunningSandboxesDefault, LIMITS.quotaVcpuDefault * 1_000, LIMITS.quotaMemoryMbDefault, LIMITS.quotaDiskGbDefault])
+}

@@ -1,0 +1,256 @@
+/** Rows of sandboxes. What one is wanted to be and is seen as changes through `moveSandbox` only. */
+import type { Sandbox, SandboxStatus, StartPath } from '@sandglass/contract'
+import type { ExactAmounts } from '../domain/amounts.ts'
+import { InvariantBroken, invariant } from '../domain/invariant.ts'
+import type { PendingSandbox } from '../domain/placement/plan.ts'
+import { type Desired, MOVES, type MoveName, mayMove } from '../domain/sandbox/transitions.ts'
+import { wakeEvent, wakeSandbox } from '../events/wake-bus.ts'
+import type { Actor } from './audit-log.ts'
+import type { Queryable, Transaction } from './database.ts'
+import { statement } from './statement.ts'
+
+export type SandboxRow = {
+  readonly id: string
+  readonly tenant_id: string
+  readonly name: string | null
+  readonly region: string
+  readonly desired: Desired
+  readonly generation: number
+  readonly observed: SandboxStatus
+  readonly status_reason: string | null
+  readonly unschedulable_reason: string | null
+  readonly template_name: string
+  readonly template_digest: string
+  readonly vcpu_milli: number
+  readonly memory_mb: number
+  readonly disk_gb: number
+  readonly driver: string
+  readonly evidence: Record<string, string> | null
+  readonly network_mode: Sandbox['network']['mode']
+  readonly env: Record<string, string>
+  readonly metadata: Record<string, string>
+  readonly ttl_seconds: number
+  readonly host_id: string | null
+  readonly start_attempts: number
+  readonly quota_held: boolean
+  readonly start_timings_ms: Record<string, number> | null
+  readonly start_path: StartPath | null
+  readonly pool_key: string | null
+  readonly operation_id: string
+  readonly created_at: Date
+  readonly ready_at: Date | null
+  readonly expires_at: Date
+  readonly ended_at: Date | null
+}
+
+export type NewSandbox = {
+  readonly id: string
+  readonly tenantId: string
+  readonly name: string | null
+  readonly region: string
+  readonly template: { readonly name: string; readonly digest: string }
+  readonly amounts: ExactAmounts
+  readonly driver: string
+  readonly networkMode: string
+  readonly env: Readonly<Record<string, string>>
+  readonly metadata: Readonly<Record<string, string>>
+  readonly ttlSeconds: number
+  readonly operationId: string
+  /** The pool whose members could become it. */
+  readonly poolKey: string
+}
+
+type Amounts = Pick<SandboxRow, 'vcpu_milli' | 'memory_mb' | 'disk_gb'>
+export const amountsOfRow = (row: Amounts): ExactAmounts => ({ vcpuMilli: row.vcpu_milli, memoryMb: row.memory_mb, diskGb: row.disk_gb })
+
+const insert = statement('sandboxes/insert')
+const move = statement<SandboxRow>('sandboxes/move')
+const lock = statement<SandboxRow>('sandboxes/lock')
+const lockOfTenant = statement<SandboxRow>('sandboxes/lock-of-tenant')
+const find = statement<SandboxRow>('sandboxes/find')
+const list = statement<SandboxRow & { created_micros: number }>('sandboxes/list')
+const listLive = statement<SandboxRow & { created_micros: number }>('sandboxes/list-live')
+const pending = statement<
+  Pick<SandboxRow, 'id' | 'generation' | 'region' | 'driver' | 'template_digest' | 'host_id' | 'unschedulable_reason' | 'pool_key'> & Amounts
+>('sandboxes/pending')
+const nextRetry = statement<{ due_in_ms: number | null }>('sandboxes/next-retry')
+const explainWait = statement('sandboxes/explain-wait')
+const extend = statement<SandboxRow>('sandboxes/extend')
+const setNameAndMetadata = statement<SandboxRow>('sandboxes/set-name-and-metadata')
+const expired = statement<{ id: string; tenant_id: string }>('sandboxes/expired')
+const nextExpiry = statement<{ due_in_ms: number | null }>('sandboxes/next-expiry')
+const isExpired = statement<{ expired: boolean }>('sandboxes/is-expired')
+const dropQuota = statement<{ id: string }>('sandboxes/drop-quota')
+const countByStatus = statement<{ observed: SandboxStatus; sandboxes: number }>('sandboxes/count-by-status')
+
+/** The unique index on names, as `violates` names it. */
+export const NAME_INDEX = 'sandboxes_name'
+
+/** Who asked for a sandbox, for the audit log. */
+export type Asked = { readonly actor: Actor; readonly requestId: string }
+
+/** With its create operation, its first event and the audit row. */
+export async function insertSandbox(tx: Transaction, sandbox: NewSandbox, { actor, requestId }: Asked): Promise<void> {
+  // First, since the commit may travel right behind the statement.
+  tx.wake(wakeEvent(sandbox.tenantId))
+  await tx.run(insert, [
+    sandbox.id,
+    sandbox.tenantId,
+    sandbox.name,
+    sandbox.region,
+    sandbox.template.name,
+    sandbox.template.digest,
+    sandbox.amounts.vcpuMilli,
+    sandbox.amounts.memoryMb,
+    sandbox.amounts.diskGb,
+    sandbox.driver,
+    sandbox.networkMode,
+    JSON.stringify(sandbox.env),
+    JSON.stringify(sandbox.metadata),
+    sandbox.ttlSeconds,
+    sandbox.operationId,
+    sandbox.poolKey,
+    actor.type,
+    actor.id,
+    requestId,
+  ])
+}
+
+export type MoveDetails = {
+  readonly statusReason?: string
+  readonly hostId?: string
+  readonly retryAfterMs?: number
+  readonly evidence?: Readonly<Record<string, string>>
+  readonly startTimingsMs?: Readonly<Record<string, number>>
+  readonly startPath?: StartPath
+  readonly operationId?: string
+}
+
+/**
+ * Applies a move of the transition table.
+ * @param at the generation that the decision was made for
+ * @returns the row as it now is, or undefined when the sandbox has gone on meanwhile
+ */
+export async function moveSandbox(
+  tx: Transaction,
+  at: { readonly id: string; readonly generation: number },
+  name: MoveName,
+  details: MoveDetails = {},
+): Promise<SandboxRow | undefined> {
+  const { from, to, desired, generation } = MOVES[name]
+  const [row] = await tx.run(move, [
+    at.id,
+    at.generation,
+    [...from],
+    to,
+    desired,
+    generation === 'next' ? 1 : 0,
+    details.statusReason ?? null,
+    details.hostId ?? null,
+    details.retryAfterMs ?? null,
+    details.evidence === undefined ? null : JSON.stringify(details.evidence),
+    details.startTimingsMs === undefined ? null : JSON.stringify(details.startTimingsMs),
+    details.operationId ?? null,
+    details.startPath ?? null,
+  ])
+  if (row !== undefined) tx.wake(wakeSandbox(row.id, row.generation))
+  return row
+}
+
+/** A move of a row that this transaction has locked and looked at: that it does not apply is a defect. */
+export async function moveLocked(tx: Transaction, row: SandboxRow, name: MoveName, details: MoveDetails = {}): Promise<SandboxRow> {
+  invariant(mayMove(name, row.observed), `sandbox ${row.id} cannot ${name} from ${row.observed}`)
+  const moved = await moveSandbox(tx, row, name, details)
+  if (moved === undefined) throw new InvariantBroken(`locked sandbox ${row.id} did not ${name}`)
+  return moved
+}
+
+export const lockSandbox = async (tx: Transaction, id: string): Promise<SandboxRow | undefined> => (await tx.run(lock, [id]))[0]
+
+export const lockSandboxOfTenant = async (tx: Transaction, tenantId: string, idOrName: string): Promise<SandboxRow | undefined> =>
+  (await tx.run(lockOfTenant, [tenantId, idOrName]))[0]
+
+export const findSandbox = async (db: Queryable, tenantId: string, idOrName: string): Promise<SandboxRow | undefined> =>
+  (await db.run(find, [tenantId, idOrName]))[0]
+
+export type SandboxFilter = {
+  readonly includeEnded: boolean
+  readonly status: SandboxStatus | undefined
+  readonly template: string | undefined
+  readonly name: string | undefined
+  readonly metadata: Readonly<Record<string, string>> | undefined
+}
+
+/** A place in a list ordered by (time, id). */
+export type PagePosition = { readonly micros: number; readonly id: string }
+
+export async function listSandboxes(
+  db: Queryable,
+  tenantId: string,
+  filter: SandboxFilter,
+  after: PagePosition | undefined,
+  limit: number,
+): Promise<(SandboxRow & { created_micros: number })[]> {
+  return await db.run(filter.includeEnded ? list : listLive, [
+    tenantId,
+    filter.status ?? null,
+    filter.template ?? null,
+    filter.name ?? null,
+    filter.metadata === undefined ? null : JSON.stringify(filter.metadata),
+    after?.micros ?? null,
+    after?.id ?? null,
+    limit,
+  ])
+}
+
+export async function pendingSandboxes(db: Queryable, limit: number): Promise<PendingSandbox[]> {
+  const rows = await db.run(pending, [limit])
+  return rows.map((row) => ({
+    id: row.id,
+    generation: row.generation,
+    region: row.region,
+    driver: row.driver,
+    templateDigest: row.template_digest,
+    need: amountsOfRow(row),
+    avoidHostId: row.host_id,
+    unschedulableReason: row.unschedulable_reason,
+    poolKey: row.pool_key,
+  }))
+}
+
+/** Milliseconds until a start may be tried again, if one waits for that. */
+export const nextRetryInMs = async (db: Queryable): Promise<number | undefined> => (await db.run(nextRetry))[0]?.due_in_ms ?? undefined
+
+export async function explainSandboxWait(db: Queryable, at: { id: string; generation: number }, reason: string): Promise<void> {
+  await db.run(explainWait, [at.id, at.generation, reason])
+}
+
+export const extendSandboxRow = async (tx: Transaction, row: SandboxRow, ttlSeconds: number): Promise<SandboxRow | undefined> =>
+  (await tx.run(extend, [row.tenant_id, row.id, ttlSeconds]))[0]
+
+export const setSandboxNameAndMetadata = async (
+  tx: Transaction,
+  row: SandboxRow,
+  change: { readonly name?: string | null; readonly metadata?: Readonly<Record<string, string>> },
+): Promise<SandboxRow | undefined> =>
+  (
+    await tx.run(setNameAndMetadata, [
+      row.tenant_id,
+      row.id,
+      change.name !== undefined,
+      change.name ?? null,
+      change.metadata === undefined ? null : JSON.stringify(change.metadata),
+    ])
+  )[0]
+
+export const expiredSandboxes = async (db: Queryable, limit: number): Promise<{ id: string; tenant_id: string }[]> => await db.run(expired, [limit])
+
+/** Milliseconds until the next deadline; zero or less when one has passed. */
+export const nextExpiryInMs = async (db: Queryable): Promise<number | undefined> => (await db.run(nextExpiry))[0]?.due_in_ms ?? undefined
+
+export const isSandboxExpired = async (tx: Transaction, id: string): Promise<boolean> => (await tx.run(isExpired, [id]))[0]?.expired ?? false
+
+/** @returns true for the one caller that has to give the amounts back */
+export const dropQuotaMark = async (tx: Transaction, id: string): Promise<boolean> => (await tx.run(dropQuota, [id])).length === 1
+
+export const countSandboxesByStatus = async (db: Queryable): Promise<{ observed: SandboxStatus; sandboxes: number }[]> => await db.run(countByStatus)

@@ -1,0 +1,9 @@
+-- What a host tells of itself. An offer below what is still reserved is raised to it: nothing more fits then, and the sums stay true.
+WITH host AS (
+  UPDATE sandglass.hosts SET name = $2, version = $3, drivers = $4, templates = $5, data_plane_url = $6 WHERE id = $1
+)
+UPDATE sandglass.host_capacity SET
+  vcpu_milli_capacity = greatest($7, vcpu_milli_reserved),
+  memory_mb_capacity = greatest($8, memory_mb_reserved),
+  disk_gb_capacity = greatest($9, disk_gb_reserved)
+WHERE host_id = $1

@@ -1,0 +1,1 @@
+SELECT * FROM sandglass.operations WHERE sandbox_id = $1 AND kind = $2

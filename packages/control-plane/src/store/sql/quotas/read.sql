@@ -1,0 +1,1 @@
+SELECT * FROM sandglass.quotas WHERE tenant_id = $1

@@ -1,0 +1,4 @@
+-- By id, else by name among what is not deleted.
+SELECT * FROM sandglass.sandboxes
+WHERE tenant_id = $1 AND (id = $2 OR (name = $2 AND desired <> 'deleted'))
+FOR UPDATE

@@ -1,0 +1,1 @@
+SELECT id, name FROM sandglass.tenants WHERE name = $1

@@ -1,0 +1,23 @@
+/** What the control plane takes from outside: randomness, time that only moves forward, the log, traces, and faults. */
+import { randomBytes } from 'node:crypto'
+import type { RandomBytes } from '@sandglass/contract'
+import { noTracing, type Tracing } from '@sandglass/telemetry'
+import { type Faults, noFaults } from './faults/crash-point.ts'
+
+export type World = {
+  readonly random: RandomBytes
+  /** Milliseconds of a clock that never jumps; differences only. Every time that decides anything is the database's. */
+  readonly monotonicMs: () => number
+  /** Where log lines go. */
+  readonly logStream: { write(line: string): void }
+  readonly tracing: Tracing
+  readonly faults: Faults
+}
+
+export const realWorld: World = {
+  random: randomBytes,
+  monotonicMs: () => performance.now(),
+  logStream: process.stdout,
+  tracing: noTracing,
+  faults: noFaults,
+}

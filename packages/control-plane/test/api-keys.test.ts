@@ -1,0 +1,83 @@
+/** API keys: who may make which, when they end, and how gateways hear of it. */
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { describe, test } from 'node:test'
+import { type Access, type CreatedApiKey, type FeedEvent, FeedEventSchema, parserOf } from '@sandglass/contract'
+import { until } from '@sandglass/testkit'
+import { type Rig, startRig, usePostgres } from './harness.ts'
+
+const postgres = usePostgres()
+const events = parserOf(FeedEventSchema)
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+const make = async (rig: Rig, key: string, body: object) => await rig.call<CreatedApiKey>('POST', '/v1/api-keys', { key, body })
+const access = async (rig: Rig, key: string, sandbox_id: string) =>
+  await rig.call<Access>('POST', '/internal/v1/access', { key: rig.gatewayToken, body: { key_sha256: sha256(key), sandbox_id } })
+
+describe('keys', () => {
+  test('nobody gives away more than they have; only operators name a tenant', async () => {
+    await using rig = await startRig(postgres.current)
+    assert.equal((await make(rig, rig.keys.owner, { name: 'x', role: 'operator' })).status, 403)
+    assert.equal((await make(rig, rig.keys.owner, { name: 'x', tenant: 'acme' })).status, 403)
+    const acme = await make(rig, rig.keys.operator, { name: 'x', role: 'owner', tenant: 'acme' })
+    assert.equal(acme.status, 201)
+    const again = await make(rig, rig.keys.operator, { name: 'y', role: 'owner', tenant: 'acme' })
+    assert.equal(again.body.tenant_id, acme.body.tenant_id)
+    assert.equal((await make(rig, acme.body.key, { name: 'z' })).body.role, 'member')
+  })
+
+  test('a key ends at its time, and at once when it is revoked', async () => {
+    await using rig = await startRig(postgres.current)
+    const { body } = await make(rig, rig.keys.owner, { name: 'x', role: 'viewer', expires_in_seconds: 60 })
+    assert.equal((await rig.call('GET', '/v1/sandboxes', { key: body.key })).status, 200)
+    await rig.rows('UPDATE sandglass.api_keys SET expires_at = clock_timestamp() WHERE id = $1', [body.id])
+    assert.equal((await rig.call('GET', '/v1/sandboxes', { key: body.key })).status, 401)
+    const second = (await make(rig, rig.keys.owner, { name: 'y', role: 'viewer' })).body
+    assert.equal((await rig.call('DELETE', `/v1/api-keys/${second.id}`, { key: rig.keys.owner })).status, 204)
+    assert.equal((await rig.call('GET', '/v1/sandboxes', { key: second.key })).status, 401)
+    assert.equal((await rig.call('DELETE', `/v1/api-keys/${second.id}`, { key: rig.keys.owner })).status, 204)
+  })
+})
+
+describe('gateways', () => {
+  test('are told who may reach which runtime, and nothing of someone else’s', async () => {
+    await using rig = await startRig(postgres.current)
+    const host = await rig.host()
+    const pending = await rig.create({}, { wait: 10 })
+    const { body } = await access(rig, rig.keys.viewer, pending.body.id)
+    assert.equal(body.role, 'viewer')
+    assert.equal(body.status, 'ready')
+    assert.deepEqual({ ...body.route, valid_for_ms: 0 }, { host_id: host.id, data_plane_url: 'http://127.0.0.1:1', generation: 1, epoch: 1, valid_for_ms: 0 })
+    assert.ok((body.route?.valid_for_ms ?? 0) > 20_000)
+    assert.equal((await access(rig, await rig.newKey('acme'), pending.body.id)).problem?.code, 'sandbox_not_found')
+    assert.equal((await access(rig, 'sgk_x', pending.body.id)).problem?.code, 'unauthenticated')
+    await rig.remove(pending.body.id)
+    const gone = (await access(rig, rig.keys.viewer, pending.body.id)).body
+    assert.deepEqual({ status: gone.status, route: gone.route }, { status: 'terminated', route: null })
+  })
+
+  test('hear of revoked keys and changed sandboxes; the feed ends when the process does', async () => {
+    await using rig = await startRig(postgres.current)
+    await rig.host()
+    const heard: FeedEvent[] = []
+    const response = await fetch(`${rig.url}/internal/v1/feed`, { headers: { authorization: `Bearer ${rig.gatewayToken}` } })
+    const reading = (async () => {
+      let rest = ''
+      for await (const text of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+        const lines = (rest + text).split('\n')
+        rest = lines.pop() ?? ''
+        heard.push(...lines.map((line) => events.parse(JSON.parse(line))))
+      }
+    })()
+    await until('the first heartbeat', () => heard[0])
+    const { body } = await rig.create()
+    await rig.remove(body.id)
+    const key = (await make(rig, rig.keys.owner, { name: 'x' })).body
+    await rig.call('DELETE', `/v1/api-keys/${key.id}`, { key: rig.keys.owner })
+    await until('the revocation', () => heard.find((event) => event.type === 'key_revoked' && event.api_key_id === key.id))
+    const generations = heard.flatMap((event) => (event.type === 'sandbox_changed' && event.sandbox_id === body.id ? [event.generation] : []))
+    assert.equal(generations.at(-1), 2)
+    await rig.stop()
+    await reading
+  })
+})

@@ -1,0 +1,73 @@
+/** Configuration that is missing or wrong is named, and its secrets are not. */
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { configFrom } from '../src/config.ts'
+import { CRASH_POINTS, crashAt } from '../src/faults/crash-point.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'sandglass-config-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+const file = (name: string, text: string): string => {
+  writeFileSync(join(folder, name), text)
+  return join(folder, name)
+}
+
+const good = {
+  SANDGLASS_DATABASE_URL: 'postgresql:///x',
+  SANDGLASS_GATEWAY_URL: 'http://127.0.0.1:7071',
+  SANDGLASS_TICKET_KEY_FILE: file('key.pem', generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()),
+  SANDGLASS_HOST_TOKEN_SHA256_FILE: file('host', 'a'.repeat(64)),
+  SANDGLASS_GATEWAY_TOKEN_SHA256_FILE: file('gateway', `${'b'.repeat(64)}\n`),
+}
+
+test('defaults are those that are documented', () => {
+  const config = configFrom(good)
+  const { host, port, region, cpuOvercommit, gatewayTokenSha256 } = config
+  assert.deepEqual({ host, port, region, cpuOvercommit }, { host: '127.0.0.1', port: 7070, region: 'l1', cpuOvercommit: 4 })
+  assert.equal(gatewayTokenSha256, 'b'.repeat(64))
+  const { enabled, floors } = config.pools
+  assert.deepEqual([enabled, floors.map((floor) => [floor.driver, floor.template, floor.count])], [true, [['gvisor', 'base', 2]]])
+})
+
+test('floors of pools are read one by one', () => {
+  const floors = (text: string) => configFrom({ ...good, SANDGLASS_POOL_FLOOR: '3', SANDGLASS_POOL_FLOOR_SPECS: text }).pools.floors
+  assert.deepEqual(
+    floors('base,0.1,128,1,100; other,1,512,2,4,fake;').map((floor) => [floor.driver, floor.template, floor.resources.memory_mb, floor.count]),
+    [
+      ['gvisor', 'base', 512, 3],
+      ['gvisor', 'base', 128, 100],
+      ['fake', 'other', 512, 4],
+    ],
+  )
+  assert.equal(configFrom({ ...good, SANDGLASS_POOL_FLOOR: '0' }).pools.enabled, false)
+})
+
+const wrong: [name: string, change: Record<string, string | undefined>, says: RegExp][] = [
+  ['no database', { SANDGLASS_DATABASE_URL: undefined }, /SANDGLASS_DATABASE_URL is not set/],
+  ['a port that is none', { SANDGLASS_API_PORT: '70000' }, /SANDGLASS_API_PORT must be a number/],
+  ['a file that is not there', { SANDGLASS_HOST_TOKEN_SHA256_FILE: join(folder, 'none') }, /SANDGLASS_HOST_TOKEN_SHA256_FILE: .* cannot be read/],
+  ['a token in place of its digest', { SANDGLASS_HOST_TOKEN_SHA256_FILE: file('plain', 'secret-token') }, /does not hold a SHA-256/],
+  ['a key that is none', { SANDGLASS_TICKET_KEY_FILE: file('nokey', 'secret-key') }, /SANDGLASS_TICKET_KEY_FILE does not hold a private key/],
+  ['bootstrap keys that are none', { SANDGLASS_BOOTSTRAP_KEYS_FILE: file('keys', '[{"key": "secret-key"}]') }, /SANDGLASS_BOOTSTRAP_KEYS_FILE/],
+  ['a floor without a count', { SANDGLASS_POOL_FLOOR_SPECS: 'base,0.1,128,1' }, /SANDGLASS_POOL_FLOOR_SPECS: base,0\.1,128,1 is not/],
+  ['a floor that no sandbox can have', { SANDGLASS_POOL_FLOOR_SPECS: 'base,0.1,1,1,5' }, /within the limits of a sandbox/],
+  ['more members than a pool may have', { SANDGLASS_POOL_FLOOR_SPECS: 'base,0.1,128,1,257' }, /within the limits/],
+  ['a long region', { SANDGLASS_REGION: 'eu-west' }, /SANDGLASS_REGION/],
+]
+for (const [name, change, says] of wrong) {
+  test(`${name}`, () => {
+    assert.throws(
+      () => configFrom({ ...good, ...change }),
+      (error: unknown) => error instanceof RangeError && says.test(error.message) && !error.message.includes('secret'),
+    )
+  })
+}
+
+test('a crash point that does not exist is refused with the list of those that do', () => {
+  assert.throws(() => crashAt('create.commited'), /create\.committed/)
+  assert.throws(() => crashAt('create.open:0'), /at least 1/)
+  assert.equal(new Set(CRASH_POINTS).size, CRASH_POINTS.length)
+})

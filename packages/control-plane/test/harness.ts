@@ -1,0 +1,206 @@
+/** A control plane over a fresh database, keys of every role, and simulated hosts. Everything is stopped when the test file ends. */
+import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before } from 'node:test'
+import { type Operation, type Problem, parseProblem, type Role, type Sandbox } from '@sandglass/contract'
+import { SimulatedHost, type SimulatedHostOptions, startTestPostgres, type TestPostgres } from '@sandglass/testkit'
+import pg from 'pg'
+import type { Config } from '../src/config.ts'
+import { DEFAULT_RATES, DEFAULT_TIMING, type Faults, migrate, realWorld, type Timing } from '../src/index.ts'
+
+export const NO_POOLS: Config['pools'] = { enabled: false, floors: [], ceiling: 100, memoryShare: 0.5 }
+
+export const TEMPLATE = { name: 'base', digest: `sha256:${'a'.repeat(64)}` }
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+const newKey = (): string => `sgk_${randomBytes(32).toString('base64url')}`
+
+/** One Postgres for the tests of a file. Call it at the top of the file. */
+export function usePostgres(): { readonly current: TestPostgres } {
+  let postgres: TestPostgres | undefined
+  before(async () => {
+    postgres = await startTestPostgres(migrate)
+  })
+  after(async () => {
+    await postgres?.stop()
+  })
+  return {
+    get current() {
+      if (postgres === undefined) throw new Error('Postgres is not started')
+      return postgres
+    },
+  }
+}
+
+export type Answer<T> = { readonly status: number; readonly headers: Headers; readonly body: T; readonly problem: Problem | undefined }
+
+export type CallOptions = { readonly key?: string | undefined; readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> }
+
+/** What two processes of one installation have in common. */
+type Shared = {
+  readonly databaseUrl: string
+  readonly keys: Readonly<Record<Role, string>>
+  readonly hostToken: string
+  readonly gatewayToken: string
+}
+
+export type RigOptions = {
+  readonly timing?: Partial<Timing>
+  readonly faults?: Faults
+  /** A second process over the same database, with the same keys. */
+  readonly twinOf?: Shared
+  readonly config?: Partial<Config>
+  /** Folder of the sources to run; default: the real ones. */
+  readonly source?: string
+}
+
+type Modules = {
+  readonly index: typeof import('../src/index.ts')
+  readonly database: typeof import('../src/store/database.ts')
+  readonly placement: typeof import('../src/services/place-sandbox.ts')
+  readonly pools: typeof import('../src/store/pools.ts')
+  readonly release: typeof import('../src/services/runtime-release.ts')
+  readonly events: typeof import('../src/store/events.ts')
+}
+
+async function loadModules(source: string): Promise<Modules> {
+  const load = (file: string) => import(join(source, file))
+  return {
+    index: await load('index.ts'),
+    database: await load('store/database.ts'),
+    placement: await load('services/place-sandbox.ts'),
+    pools: await load('store/pools.ts'),
+    release: await load('services/runtime-release.ts'),
+    events: await load('store/events.ts'),
+  }
+}
+
+const keyPair = generateKeyPairSync('ed25519')
+
+export type Rig = Awaited<ReturnType<typeof startRig>>
+
+/** Starts a control plane. `await using` stops it, its hosts and its connections. */
+export async function startRig(postgres: TestPostgres, options: RigOptions = {}) {
+  const databaseUrl = options.twinOf?.databaseUrl ?? (await postgres.createDatabase())
+  const templatesDir = mkdtempSync(join(tmpdir(), 'sandglass-templates-'))
+  writeManifest(templatesDir, TEMPLATE)
+  const { keys, hostToken, gatewayToken } = options.twinOf ?? {
+    keys: { operator: newKey(), owner: newKey(), member: newKey(), viewer: newKey() } satisfies Record<Role, string>,
+    hostToken: randomBytes(16).toString('hex'),
+    gatewayToken: randomBytes(16).toString('hex'),
+  }
+  const logLines: string[] = []
+  const config: Config = {
+    host: '127.0.0.1',
+    port: 0,
+    databaseUrl,
+    ticketKey: keyPair.privateKey,
+    hostTokenSha256: sha256(hostToken),
+    gatewayTokenSha256: sha256(gatewayToken),
+    bootstrapKeys: Object.entries(keys).map(([name, key]) => ({ name, role: name as Role, sha256: sha256(key) })),
+    gatewayUrl: 'http://127.0.0.1:7071',
+    templatesDir,
+    region: 'l1',
+    cpuOvercommit: 4,
+    logLevel: 'info',
+    allowedOrigins: new Set(),
+    openapiFile: join(import.meta.dirname, '../../../openapi/openapi.json'),
+    // Tests that are about pools say which they want.
+    pools: NO_POOLS,
+    timing: { ...DEFAULT_TIMING, sweepMs: 200, retryBaseMs: 5, resendMs: 300, ...options.timing },
+    rates: DEFAULT_RATES,
+    ...options.config,
+  }
+  const modules = await loadModules(options.source ?? join(import.meta.dirname, '../src'))
+  const controlPlane = await modules.index.startControlPlane(config, {
+    ...realWorld,
+    logStream: {
+      write: (line) => {
+        logLines.push(line)
+        if (process.env['SANDGLASS_TEST_LOG'] !== undefined) process.stderr.write(line)
+      },
+    },
+    ...(options.faults === undefined ? {} : { faults: options.faults }),
+  })
+  const sql = new pg.Pool({ connectionString: databaseUrl, max: 4 })
+  sql.on('error', () => undefined)
+  const hosts: SimulatedHost[] = []
+  /** A database of its own, as a second scheduler has one. */
+  const db = new modules.database.Database({
+    url: databaseUrl,
+    poolSizes: { requests: 4, hosts: 2, reconcilers: 8 },
+    origin: 'test',
+    onCommit: () => undefined,
+    onIdleError: () => undefined,
+  })
+
+  const call = async <T>(method: string, path: string, { key = keys.member, body, headers = {} }: CallOptions = {}): Promise<Answer<T>> => {
+    const response = await fetch(`${controlPlane.url}${path}`, {
+      method,
+      headers: {
+        ...(key === '' ? {} : { authorization: `Bearer ${key}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      signal: AbortSignal.timeout(90_000),
+    })
+    const text = await response.text()
+    const isJson = (response.headers.get('content-type') ?? '').includes('json')
+    const value = isJson ? JSON.parse(text) : text
+    return { status: response.status, headers: response.headers, body: value as T, problem: parseProblem(value) }
+  }
+
+  return {
+    url: controlPlane.url,
+    databaseUrl,
+    config,
+    modules,
+    db,
+    stop: () => controlPlane.stop(),
+    keys,
+    hostToken,
+    gatewayToken,
+    templatesDir,
+    logLines,
+    sql,
+    hosts,
+    call,
+    create: (body: unknown = {}, { wait = 10, idempotencyKey, key }: { wait?: number; idempotencyKey?: string; key?: string } = {}) =>
+      call<Sandbox>('POST', '/v1/sandboxes', {
+        key,
+        body: { isolation: 'fake', ...(body as object) },
+        headers: {
+          ...(wait > 0 ? { prefer: `wait=${wait}` } : {}),
+          ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+        },
+      }),
+    get: async (id: string) => (await call<Sandbox>('GET', `/v1/sandboxes/${id}`)).body,
+    remove: (id: string, wait = 10) => call<Operation>('DELETE', `/v1/sandboxes/${id}`, { headers: wait > 0 ? { prefer: `wait=${wait}` } : {} }),
+    operation: async (id: string) => (await call<Operation>('GET', `/v1/operations/${id}`)).body,
+    rows: async <T extends object>(text: string, values: unknown[] = []): Promise<T[]> => (await sql.query<T>(text, values)).rows,
+    host: async (hostOptions: Partial<SimulatedHostOptions> = {}): Promise<SimulatedHost> => {
+      const host = new SimulatedHost({ url: controlPlane.url, token: hostToken, templates: [TEMPLATE], ...hostOptions })
+      hosts.push(host)
+      await host.join()
+      return host
+    },
+    newKey: async (tenant: string, role: Role = 'owner'): Promise<string> =>
+      (await call<{ key: string }>('POST', '/v1/api-keys', { key: keys.operator, body: { name: 'test', role, tenant } })).body.key,
+    async [Symbol.asyncDispose]() {
+      for (const host of hosts) await host.leave()
+      await controlPlane.stop()
+      await sql.end()
+      await db.close()
+      rmSync(templatesDir, { recursive: true, force: true })
+    },
+  }
+}
+
+export function writeManifest(templatesDir: string, template: { name: string; digest: string }): void {
+  const digest12 = template.digest.slice('sha256:'.length).slice(0, 12)
+  const manifest = { ...template, file: `${template.name}-${digest12}.erofs`, size_bytes: 1_000, packages: [], created_at: '2026-01-01T00:00:00.000Z' }
+  writeFileSync(join(templatesDir, `${template.name}.json`), JSON.stringify(manifest))
+}

@@ -1,0 +1,64 @@
+/**
+ * Writing to a client as fast as it reads and no faster.
+ *
+ * A stream that fails after its headers are sent must not look complete: the connection is destroyed, so that the client sees a broken
+ * transfer instead of a short one.
+ */
+import type { ServerResponse } from 'node:http'
+import type { HostAnswer } from '../hosts/host-answer.ts'
+
+/** The client closed its connection; nobody is left to tell. */
+export class ClientGone extends Error {
+  override readonly name = 'ClientGone'
+  constructor() {
+    super('the client went away')
+  }
+}
+
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const done = () => {
+      response.off('drain', done)
+      response.off('close', closed)
+      resolve()
+    }
+    const closed = () => {
+      response.off('drain', done)
+      reject(new ClientGone())
+    }
+    response.once('drain', done)
+    response.once('close', closed)
+  })
+}
+
+/** @throws ClientGone */
+export async function writeChunk(response: ServerResponse, chunk: Uint8Array | string): Promise<void> {
+  if (response.destroyed || response.closed) throw new ClientGone()
+  if (!response.write(chunk)) await drained(response)
+}
+
+/** What is there goes out in one piece. @throws ClientGone */
+async function writeTogether(response: ServerResponse, chunks: readonly Uint8Array[]): Promise<number> {
+  if (response.destroyed || response.closed) throw new ClientGone()
+  let bytes = 0
+  let isBehind = false
+  response.cork()
+  for (const chunk of chunks) {
+    bytes += chunk.byteLength
+    isBehind = !response.write(chunk)
+  }
+  response.uncork()
+  if (isBehind && response.writableNeedDrain) await drained(response)
+  return bytes
+}
+
+/** Copies the whole body of an answer, or throws; then the caller destroys the connection. @returns bytes @throws ClientGone */
+export async function writeAll(response: ServerResponse, answer: HostAnswer): Promise<number> {
+  let bytes = 0
+  try {
+    for (let chunks = await answer.next(); chunks !== undefined; chunks = await answer.next()) bytes += await writeTogether(response, chunks)
+  } finally {
+    answer.cancel()
+  }
+  return bytes
+}

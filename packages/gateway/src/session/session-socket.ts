@@ -1,0 +1,239 @@
+/**
+ * A session on its socket: carries out what the state machine decides.
+ *
+ * Output is read from the guest as much at a time as is there, and only when the client has credit and its socket is not behind, so a slow reader
+ * costs a bounded amount of memory here and slows its process down. Input, signals and sizes each go on requests of their own: no one
+ * waits behind another, but input behind the sizes that came before it (stdin-queue.ts).
+ */
+import {
+  CLOSE_CODE,
+  type CodedError,
+  encodeServerFrame,
+  LIMITS,
+  ProcessSchema,
+  parserOf,
+  randomBase32,
+  StdinAcceptedSchema,
+  WRITER_HEADER,
+} from '@sandglass/contract'
+import type { WebSocket } from 'ws'
+import type { Admitted } from '../auth/admission.ts'
+import { aboutProcess, type OutputEvent, outputEvents } from '../exec/guest-output.ts'
+import { lostContact } from '../hosts/host-answer.ts'
+import { guestQuery } from '../http/raw-query.ts'
+import { GoingAway } from '../problems/going-away.ts'
+import { codedError } from '../problems/send-problem.ts'
+import type { World } from '../world.ts'
+import { openOutput } from './open-output.ts'
+import { type Opening, sinceOf } from './opening.ts'
+import { Session, type SessionAction, type SessionEvent } from './session.ts'
+import type { StdinBatch } from './stdin-queue.ts'
+import type { Writer, Writers } from './writers.ts'
+
+/** Bytes that may wait in the socket before no more output is read. */
+const SOCKET_BYTES = 256 * 1024
+/** How long input that was sent before the client left may take to be delivered. */
+const LAST_INPUT_MS = 2_000
+/** A client that must leave and does not answer the close is cut. */
+const FORCED_CLOSE_MS = 1_000
+const MISSED_HEARTBEATS = 2
+const FORCED: ReadonlySet<number> = new Set([CLOSE_CODE.revoked, CLOSE_CODE.ended, CLOSE_CODE.goingAway, CLOSE_CODE.unauthenticated, CLOSE_CODE.takenOver])
+
+const process = parserOf(ProcessSchema)
+const accepted = parserOf(StdinAcceptedSchema)
+
+export type SessionSocketOptions = {
+  readonly socket: WebSocket
+  readonly admitted: Admitted
+  readonly opening: Opening | undefined
+  readonly requestId: string
+  readonly writers: Writers
+  readonly world: World
+}
+
+export class SessionSocket {
+  readonly #socket: WebSocket
+  readonly #admitted: Admitted
+  readonly #world: World
+  readonly #session: Session
+  readonly #writers: Writers
+  readonly #writer: Writer = { end: (error) => this.#takenOver(error), isShared: false }
+  #stopWriting: (() => void) | undefined
+  readonly #stopOutput = new AbortController()
+  readonly #stopInput = new AbortController()
+  readonly #closed = Promise.withResolvers<void>()
+  #output: AsyncGenerator<readonly OutputEvent[]> | undefined
+  #isPumping = false
+  #missedHeartbeats = 0
+  #onInputDone: () => void = () => undefined
+  readonly #timers = new Set<() => void>()
+
+  constructor({ socket, admitted, opening, requestId, writers, world }: SessionSocketOptions) {
+    this.#socket = socket
+    this.#admitted = admitted
+    this.#world = world
+    this.#writers = writers
+    this.#session = new Session({ opening, requestId, newKey: () => `gw-${randomBase32(world.random)}`, sharesInput: () => this.#writer.isShared })
+  }
+
+  /** Resolves when the client is gone and its last input is delivered. Never rejects. */
+  async run(): Promise<void> {
+    const { signal } = this.#admitted.session
+    this.#listen()
+    const onRevoked = () => this.#apply(signal.reason instanceof GoingAway ? { type: 'goingAway' } : { type: 'failed', error: codedError(signal.reason) })
+    signal.addEventListener('abort', onRevoked)
+    if (signal.aborted) onRevoked()
+    this.#timer(LIMITS.sessionStartTimeoutMs, () => this.#apply({ type: 'startTimeout' }))
+    this.#scheduleTick()
+    await this.#closed.promise
+    signal.removeEventListener('abort', onRevoked)
+    this.#stopWriting?.()
+    this.#apply({ type: 'clientGone' })
+    for (const cancel of this.#timers) cancel()
+    await this.#lastInput()
+    this.#stopInput.abort(lostContact())
+  }
+
+  #listen(): void {
+    const socket = this.#socket
+    socket.on('message', (data, isBinary) => {
+      this.#missedHeartbeats = 0
+      const bytes = Buffer.isBuffer(data) ? data : Buffer.alloc(0)
+      this.#apply({ type: 'message', bytes, isBinary })
+    })
+    socket.on('pong', () => {
+      this.#missedHeartbeats = 0
+    })
+    // A broken frame or a message that is too large: the library closes with its own code.
+    socket.on('error', () => undefined)
+    socket.once('close', () => this.#closed.resolve())
+  }
+
+  #timer(ms: number, callback: () => void): void {
+    const cancel = this.#world.timer(ms, () => {
+      this.#timers.delete(cancel)
+      callback()
+    })
+    this.#timers.add(cancel)
+  }
+
+  #scheduleTick(): void {
+    this.#timer(LIMITS.sessionHeartbeatMs, () => {
+      this.#missedHeartbeats += 1
+      if (this.#missedHeartbeats > MISSED_HEARTBEATS) {
+        this.#world.metrics.count('sandglass_gateway_sessions_dead_total')
+        this.#socket.terminate()
+        return
+      }
+      if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping()
+      this.#apply({ type: 'tick' })
+      this.#scheduleTick()
+    })
+  }
+
+  #apply(event: SessionEvent): void {
+    for (const action of this.#session.on(event)) this.#do(action)
+    this.#becomeWriter()
+    if (this.#session.isOver) this.#stopOutput.abort(lostContact())
+    if (!this.#session.hasInput) this.#onInputDone()
+    void this.#pump()
+  }
+
+  #becomeWriter(): void {
+    const into = this.#session.typesInto
+    if (into === undefined || this.#stopWriting !== undefined || this.#session.isOver) return
+    this.#stopWriting = this.#writers.add(`${this.#admitted.session.grant.sandboxId} ${into.process}`, this.#writer, into.takesOver)
+  }
+
+  /** What it has typed and is not there yet stays away. */
+  #takenOver(error: CodedError): void {
+    this.#stopInput.abort(error)
+    this.#apply({ type: 'failed', error })
+  }
+
+  #do(action: SessionAction): void {
+    switch (action.do) {
+      case 'send':
+        this.#socket.send(action.frame.message ?? encodeServerFrame(action.frame), () => void this.#pump())
+        return
+      case 'open':
+        void this.#open(action.opening)
+        return
+      case 'stdin':
+        void this.#sendInput(action.process, action.batch, action.writer)
+        return
+      case 'signal':
+        void this.#control('signal', action.process, action.signal)
+        return
+      case 'resize':
+        void this.#control('resize', action.process, action.size)
+        return
+      case 'close':
+        this.#socket.close(action.code, action.reason)
+        if (FORCED.has(action.code)) this.#timer(FORCED_CLOSE_MS, () => this.#socket.terminate())
+    }
+  }
+
+  async #open(opening: Opening): Promise<void> {
+    try {
+      const answer = await openOutput(this.#admitted.guest, opening, this.#stopOutput.signal)
+      this.#output = outputEvents(answer, sinceOf(opening), this.#world)
+      await this.#pump()
+    } catch (error) {
+      this.#apply({ type: 'failed', error: codedError(error) })
+    }
+  }
+
+  /** Reads output as long as it may be read. */
+  async #pump(): Promise<void> {
+    const output = this.#output
+    if (this.#isPumping || output === undefined) return
+    this.#isPumping = true
+    try {
+      while (this.#session.wantsOutput && this.#socket.bufferedAmount < SOCKET_BYTES) {
+        const next = await output.next()
+        if (next.done === true) throw lostContact()
+        this.#apply({ type: 'output', events: next.value })
+      }
+    } catch (error) {
+      this.#apply({ type: 'failed', error: codedError(aboutProcess(error, this.#session.processId)) })
+    } finally {
+      this.#isPumping = false
+    }
+    if (this.#session.isOver) await output.return(undefined)
+  }
+
+  async #sendInput(name: string, { bytes, offset, close }: StdinBatch, writer: string | undefined): Promise<void> {
+    const path = `/v1/processes/${name}/stdin${guestQuery({ offset, close: close ? 1 : undefined })}`
+    // With an offset a repeat is harmless.
+    const isRepeatable = offset !== undefined
+    try {
+      const headers = writer === undefined ? {} : { [WRITER_HEADER]: writer }
+      await this.#admitted.guest.json({ method: 'POST', path, headers, body: bytes, isRepeatable, isLong: true, signal: this.#stopInput.signal }, accepted)
+      this.#apply({ type: 'stdinAccepted' })
+    } catch (error) {
+      this.#apply({ type: 'stdinRefused', error: codedError(error) })
+    }
+  }
+
+  async #control(control: 'signal' | 'resize', name: string, json: unknown): Promise<void> {
+    const path = `/v1/processes/${name}/${control}`
+    try {
+      await this.#admitted.guest.json({ method: 'POST', path, json, isRepeatable: control === 'resize', signal: this.#stopInput.signal }, process)
+      this.#apply({ type: 'controlDone', control })
+    } catch (error) {
+      this.#apply({ type: 'controlDone', control, error: codedError(error) })
+    }
+  }
+
+  #lastInput(): Promise<void> {
+    if (!this.#session.hasInput) return Promise.resolve()
+    return new Promise((resolve) => {
+      const cancel = this.#world.timer(LAST_INPUT_MS, resolve)
+      this.#onInputDone = () => {
+        cancel()
+        resolve()
+      }
+    })
+  }
+}

@@ -1,0 +1,70 @@
+/** EX1: whatever breaks between the client and the process, it is said, and never looks like success. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { ProblemSchema, ProcessSchema, parserOf } from '@sandglass/contract'
+import { Bench } from './peers/bench.ts'
+import { readEvents } from './peers/events.ts'
+
+const problem = parserOf(ProblemSchema)
+const process = parserOf(ProcessSchema)
+const COUNT = { argv: ['bash', '-c', 'for i in $(seq 12); do echo $i; sleep .1; done'] }
+const ALL = Array.from({ length: 12 }, (_, index) => `${index + 1}\n`).join('')
+let bench: Bench
+before(async () => {
+  bench = await Bench.withGuest()
+})
+after(() => bench[Symbol.asyncDispose]())
+
+const cuts: [name: string, cut: () => void][] = [
+  ['the gateway and the host', () => bench.host.cut()],
+  ['the host and the guest', () => bench.guest?.cutChannel()],
+]
+
+for (const [index, [between, cut]] of cuts.entries()) {
+  test(`JSON: contact lost between ${between} is lost_contact with the process id, and the process goes on`, async () => {
+    const key = `json-${index}`
+    const asked = bench.post('/exec', { ...COUNT, process_key: key })
+    await started(key)
+    cut()
+    const response = await asked
+    assert.equal(response.status, 502)
+    const { code, detail, retryable } = problem.parse(await response.json())
+    assert.deepEqual({ code, retryable }, { code: 'lost_contact', retryable: true })
+    const { id } = process.parse(await (await bench.ask(`/processes/key:${key}`)).json())
+    assert.ok(detail.includes(id), detail)
+    assert.equal(await (await bench.ask(`/processes/${id}/output?follow=1`)).text(), ALL)
+  })
+
+  test(`events: contact lost between ${between} ends with an error event, and the output is all there`, async () => {
+    const key = `events-${index}`
+    const response = await bench.post('/exec', { ...COUNT, process_key: key }, { accept: 'text/event-stream' })
+    const events = readEvents(response)
+    const types: string[] = []
+    for await (const { type } of events) {
+      types.push(type)
+      if (types.length === 3) cut()
+    }
+    assert.equal(types.at(-1), 'error')
+    assert.ok(!types.includes('exit'))
+    assert.equal(await (await bench.ask(`/processes/key:${key}/output?follow=1`)).text(), ALL)
+  })
+
+  test(`output: contact lost between ${between} breaks the connection`, async () => {
+    const key = `output-${index}`
+    await bench.post('/exec', { ...COUNT, process_key: key, background: true })
+    const response = await bench.ask(`/processes/key:${key}/output?follow=1`)
+    const reading = response.text()
+    cut()
+    await assert.rejects(reading)
+    assert.equal(await (await bench.ask(`/processes/key:${key}/output?follow=1`)).text(), ALL)
+  })
+}
+
+async function started(key: string): Promise<void> {
+  const deadline = Date.now() + 5_000
+  while ((await bench.ask(`/processes/key:${key}`)).status !== 200) {
+    assert.ok(Date.now() < deadline, 'the process did not start')
+    await delay(10)
+  }
+}

@@ -1,0 +1,140 @@
+/** What was typed after a new size of the terminal arrives after it: the program that it starts sees the new size. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type ClientFrame, CodedError, encodeClientFrame, type Process } from '@sandglass/contract'
+import { Session, type SessionAction } from '../src/session/session.ts'
+
+const TERMINAL: Process = {
+  id: 'praaaaaaaaaaaaaaaa',
+  key: null,
+  argv: ['/bin/sh'],
+  cwd: '/',
+  user: 'root',
+  tty: true,
+  state: 'running',
+  pid: 2,
+  exit_code: null,
+  signal: null,
+  timed_out: false,
+  started_at_ms: 0,
+  ended_at_ms: null,
+  duration_ms: null,
+  stdout: { start: 0, end: 0 },
+  stderr: { start: 0, end: 0 },
+  stdin: { accepted: 0, open: true },
+  output_open: false,
+  truncated: false,
+  cpu_ms: 0,
+  memory_bytes: 0,
+  cols: 80,
+  rows: 24,
+}
+
+class Typist {
+  readonly #session = new Session({
+    opening: {
+      type: 'attach',
+      process: TERMINAL.id,
+      since: { stdout: 0, stderr: 0 },
+      wantsStdin: true,
+      takesOver: false,
+      size: undefined,
+      mustBeTerminal: true,
+    },
+    requestId: 'rqaaaaaaaaaaaaaaaa',
+    newKey: () => 'k',
+    sharesInput: () => false,
+  })
+
+  /** A terminal that has started. */
+  static started(): Typist {
+    const typist = new Typist()
+    typist.sends({ channel: 'credit', bytes: 1_000 })
+    typist.#said(typist.#session.on({ type: 'output', events: [{ type: 'started', process: TERMINAL }] }))
+    return typist
+  }
+
+  sends(frame: ClientFrame): string[] {
+    return this.#said(this.#session.on({ type: 'message', bytes: encodeClientFrame(frame), isBinary: true }))
+  }
+
+  resizes(cols: number): string[] {
+    return this.sends({ channel: 'resize', size: { cols, rows: 24 } })
+  }
+
+  types(text: string): string[] {
+    return this.sends({ channel: 'stdin', bytes: Buffer.from(text) })
+  }
+
+  sizeIsSet(error?: CodedError): string[] {
+    return this.#said(this.#session.on({ type: 'controlDone', control: 'resize', ...(error === undefined ? {} : { error }) }))
+  }
+
+  inputIsTaken(): string[] {
+    return this.#said(this.#session.on({ type: 'stdinAccepted' }))
+  }
+
+  leaves(): string[] {
+    return this.#said(this.#session.on({ type: 'clientGone' }))
+  }
+
+  get hasInput(): boolean {
+    return this.#session.hasInput
+  }
+
+  /** What goes to the guest. */
+  #said(actions: readonly SessionAction[]): string[] {
+    return actions.flatMap((action) => {
+      if (action.do === 'resize') return [`size ${action.size.cols}`]
+      if (action.do === 'stdin') return [`input ${Buffer.from(action.batch.bytes).toString()}${action.batch.close ? '.' : ''}`]
+      return []
+    })
+  }
+}
+
+test('input waits for the size that was sent before it, and for no other', () => {
+  const typist = Typist.started()
+  assert.deepEqual(typist.types('a'), ['input a'])
+  assert.deepEqual(typist.resizes(100), ['size 100'])
+  assert.deepEqual(typist.types('b'), [])
+  assert.deepEqual(typist.inputIsTaken(), [])
+  assert.deepEqual(typist.resizes(110), [])
+  assert.deepEqual(typist.types('c'), [])
+  // `b` came after 100 and before 110.
+  assert.deepEqual(typist.sizeIsSet(), ['input b', 'size 110'])
+  assert.deepEqual(typist.inputIsTaken(), [])
+  assert.deepEqual(typist.sizeIsSet(), ['input c'])
+  assert.deepEqual(typist.inputIsTaken(), [])
+  assert.equal(typist.hasInput, false)
+})
+
+test('a storm of sizes holds input back for two of them at most', () => {
+  const typist = Typist.started()
+  typist.resizes(1)
+  for (let cols = 2; cols <= 300; cols += 1) assert.deepEqual(typist.resizes(cols), [])
+  typist.types('stty size\n')
+  assert.deepEqual(typist.sizeIsSet(), ['size 300'])
+  typist.resizes(301)
+  assert.deepEqual(typist.sizeIsSet(), ['input stty size\n', 'size 301'])
+})
+
+test('a size that fails lets the input go on', () => {
+  const typist = Typist.started()
+  typist.resizes(100)
+  typist.types('a')
+  assert.deepEqual(typist.sizeIsSet(new CodedError('lost_contact')), ['input a'])
+})
+
+test('the end of input waits too, and what was sent before the client left is delivered in its order', () => {
+  const typist = Typist.started()
+  typist.resizes(100)
+  typist.resizes(110)
+  typist.types('a')
+  assert.deepEqual(typist.sends({ channel: 'halfClose' }), [])
+  assert.deepEqual(typist.leaves(), [])
+  assert.equal(typist.hasInput, true)
+  assert.deepEqual(typist.sizeIsSet(), ['size 110'])
+  assert.deepEqual(typist.sizeIsSet(), ['input a.'])
+  typist.inputIsTaken()
+  assert.equal(typist.hasInput, false)
+})

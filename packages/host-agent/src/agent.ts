@@ -1,0 +1,166 @@
+/**
+ * The host agent put together: recovery first, then the data plane, then templates and probes, then the link to the control plane.
+ *
+ * Adopted sandboxes answer as soon as the data plane listens, for gateways that know where: where its port is chosen by the machine, the link
+ * tells it. Stopping the agent leaves every sandbox running: channels are closed, guests dial the next agent. Pool members, which are nobody's,
+ * end with it.
+ */
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { type DriverProbe, LIMITS, newPoolMemberId, VERSION } from '@sandglass/contract'
+import { capacityOf } from './capacity.ts'
+import { HostCensus } from './census/host-census.ts'
+import type { Configuration } from './configuration.ts'
+import { controlClient } from './control/control-client.ts'
+import { HostLease } from './control/host-lease.ts'
+import { HostLink } from './control/host-link.ts'
+import { DataPlaneServer } from './data-plane/data-plane-server.ts'
+import { loadGatewayToken } from './data-plane/gateway-token.ts'
+import { startHealthServer } from './data-plane/health-server.ts'
+import { type LocalOffer, type LocalState, localRefusal } from './domain/local-limits.ts'
+import { memberName } from './domain/runtime-name.ts'
+import { probeDrivers } from './drivers/drivers-of.ts'
+import { installGuestAgent } from './guest/guest-agent-file.ts'
+import { reasonOf } from './log.ts'
+import { type AgentWorld, machineOf } from './machine.ts'
+import { hostAgentMetrics } from './metrics/catalogue.ts'
+import { observeAgent } from './metrics/observe.ts'
+import { PoolPositions } from './pools/pool-positions.ts'
+import { Pools } from './pools/pools.ts'
+import { DueReports } from './reconcile/due-reports.ts'
+import { endEverything } from './reconcile/end-everything.ts'
+import { watchExits } from './reconcile/exit-watch.ts'
+import { recoveredWorkers } from './reconcile/recovered-workers.ts'
+import { residents } from './reconcile/residents.ts'
+import { routeTo } from './reconcile/route-to.ts'
+import { Slots } from './reconcile/slots.ts'
+import { usageOf } from './reconcile/usage-of.ts'
+import { bootId } from './state/boot-id.ts'
+import { hostRecords } from './state/host-records.ts'
+import { lockInstance } from './state/instance-lock.ts'
+import { writeJson } from './state/json-file.ts'
+import type { Layout } from './state/layout.ts'
+import { poolRecords } from './state/pool-records.ts'
+import { sandboxRecords } from './state/sandbox-records.ts'
+
+const LOCK_PATIENCE_MS = 10_000
+
+export type Agent = {
+  readonly dataPlaneUrl: string
+  readonly healthUrl: string
+  readonly hostId: string
+  readonly layout: Layout
+  /** Looks for leftovers now. @returns how many there were */
+  census(): Promise<number>
+  /** Leaves sandboxes running. */
+  stop(): Promise<void>
+}
+
+export async function startAgent(configuration: Configuration, world: AgentWorld): Promise<Agent> {
+  const { clock, log, tracing, faults, room, chance } = world
+  const lock = await lockInstance(configuration.installation, clock, LOCK_PATIENCE_MS)
+  const { lifecycle, layout } = await machineOf(configuration, world, installGuestAgent)
+  const { templates } = lifecycle
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const lease = await HostLease.load(hostRecords(layout.hostRecord, randomBytes), await bootId())
+  const reports = new DueReports()
+  const metrics = hostAgentMetrics()
+  const capacity = capacityOf(configuration.capacity, { totalMemoryMb: room.totalMemoryMb(), freeDiskMb: await room.freeDiskMb(layout.root) })
+  let probes: readonly DriverProbe[] = []
+
+  const localOffer = (): LocalOffer => ({
+    provedDrivers: new Set(probes.filter((probe) => probe.proved).map((probe) => probe.name)),
+    templateDigests: new Set(templates.list().map((template) => template.digest)),
+    capacity,
+  })
+  const localState = async (): Promise<LocalState> => ({
+    ...localOffer(),
+    sandboxes: workers.occupied + pools.names().length,
+    freeDiskMb: await room.freeDiskMb(layout.root),
+    freeMemoryMb: room.freeMemoryMb(),
+  })
+  const starts = new Slots(LIMITS.hostStartsInFlight)
+  const shared = { lifecycle, reports, clock, log, metrics, starts, ends: new Slots(LIMITS.hostEndsInFlight) }
+  const pools = new Pools({
+    ...shared,
+    positions: await PoolPositions.load(poolRecords(layout.pools), lease.record.epoch, clock, log),
+    newName: () => memberName(newPoolMemberId(randomBytes)),
+    bootRefusal: async (spec) => localRefusal(spec, spec.resources, await localState())?.detail,
+  })
+  const workers = await recoveredWorkers({
+    ...shared,
+    records: sandboxRecords(layout.sandboxes),
+    pools,
+    position: () => ({ hostId: lease.record.host_id, epoch: lease.record.epoch, lastSeq: lease.record.last_seq }),
+    localOffer,
+    localState,
+  })
+
+  const token = await loadGatewayToken(configuration.gatewayTokenSha256File)
+  const dataPlane = new DataPlaneServer({
+    token,
+    route: (target) => routeTo(workers, target),
+    usage: (target) => usageOf(workers, lifecycle, target),
+    tracing,
+    log,
+  })
+  const dataPlaneUrl = await dataPlane.listen(configuration.dataPlanePort)
+
+  await templates.refresh()
+  probes = await probeDrivers(lifecycle.drivers, log, signal)
+
+  const link = new HostLink({
+    client: controlClient(configuration.controlUrl, async () => (await readFile(configuration.hostTokenFile, 'utf8')).trim()),
+    lease,
+    workers,
+    pools,
+    reports,
+    clock,
+    chance,
+    log,
+    metrics,
+    faults,
+    describe: () => ({
+      name: configuration.hostName,
+      version: VERSION,
+      capacity,
+      drivers: [...probes],
+      templates: templates.list().map(({ name, digest }) => ({ name, digest })),
+      data_plane_url: dataPlaneUrl,
+    }),
+    endEverything: () => endEverything(workers, pools),
+  })
+  const census = await HostCensus.of(residents(workers, pools), lifecycle, room)
+  observeAgent(metrics, { link, lease, reports, workers, starts, pools, census, room, dataPlane: dataPlane.counters })
+  const health = await startHealthServer(configuration.healthPort, {
+    notReadyBecause: () => (link.joined ? undefined : 'not registered with the control plane'),
+    metrics: () => metrics.text(),
+  })
+  await writeJson(layout.announcement, { pid: process.pid, host_id: lease.record.host_id, data_plane_url: dataPlaneUrl, health_url: health.url })
+  log.info('host.listening', { data_plane_url: dataPlaneUrl, health_url: health.url })
+
+  const loops = [link.run(signal), watchExits(workers, pools, lifecycle, clock, signal), census.repeat(signal), pools.repeat(signal)].map((loop) =>
+    loop.catch((error) => {
+      if (!signal.aborted) log.error('host.loop_failed', { reason: reasonOf(error) })
+    }),
+  )
+
+  return {
+    dataPlaneUrl,
+    healthUrl: health.url,
+    hostId: lease.record.host_id,
+    layout,
+    census: () => census.take(),
+    async stop() {
+      stopping.abort(new Error('the host agent stops'))
+      await Promise.all(loops)
+      await dataPlane.close()
+      await workers.close()
+      await pools.close()
+      await health.close()
+      await tracing.stop().catch((error) => log.warn('host.traces_lost', { reason: reasonOf(error) }))
+      await lock[Symbol.asyncDispose]()
+    },
+  }
+}

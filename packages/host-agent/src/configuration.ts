@@ -1,0 +1,85 @@
+/** The agent's configuration: environment variables, parsed once. Secrets come in files, never in the environment. */
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { CodedError } from '@sandglass/contract'
+
+export type Configuration = {
+  readonly controlUrl: string
+  readonly hostTokenFile: string
+  readonly gatewayTokenSha256File: string
+  readonly stateDir: string
+  readonly runsc: string
+  readonly guestAgent: string
+  readonly templatesDir: string
+  /** Marks everything of this installation on the machine; two installations never touch one another. */
+  readonly installation: string
+  readonly hostName: string
+  readonly capacity: { readonly vcpu: number | undefined; readonly memoryMb: number | undefined; readonly diskGb: number | undefined }
+  readonly dataPlanePort: number
+  readonly healthPort: number
+  /** Offer the fake driver, which isolates nothing. For development and tests. */
+  readonly fakeDriver: boolean
+  readonly crashAt: string | undefined
+}
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** No separator may be part of it: names of one installation must never begin with the name of another. */
+const INSTALLATION = /^[a-z0-9]{1,32}$/
+const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]{0,61}[A-Za-z0-9])?$/
+
+function wrong(name: string, what: string): CodedError {
+  return new CodedError('invalid_request', `${name} ${what}.`)
+}
+
+function required(env: Env, name: string): string {
+  const value = env[name]
+  if (value === undefined || value === '') throw wrong(name, 'is not set')
+  return value
+}
+
+function path(env: Env, name: string, fallback?: string): string {
+  const value = env[name] ?? fallback
+  if (value === undefined || !value.startsWith('/') || value.includes('\0')) throw wrong(name, 'must be an absolute path')
+  return value
+}
+
+function number(env: Env, name: string, pattern: RegExp, most: number): number | undefined {
+  const value = env[name]
+  if (value === undefined || value === '') return undefined
+  if (!pattern.test(value) || Number(value) > most) throw wrong(name, `must be a number up to ${most}`)
+  return Number(value)
+}
+
+const WHOLE = /^[0-9]{1,9}$/
+const DECIMAL = /^[0-9]{1,9}(\.[0-9]{1,2})?$/
+
+/** @throws CodedError `invalid_request` naming the variable */
+export function readConfiguration(env: Env): Configuration {
+  const cache = path(env, 'SANDGLASS_CACHE', '/var/cache/sandglass')
+  const home = path(env, 'SANDGLASS_HOME', '/var/lib/sandglass')
+  const installation = required(env, 'SANDGLASS_INSTALLATION')
+  if (!INSTALLATION.test(installation)) throw wrong('SANDGLASS_INSTALLATION', 'must be 1 to 32 characters of a-z and 0-9')
+  const hostName = env['SANDGLASS_HOST_NAME'] ?? hostname()
+  if (!HOST_NAME.test(hostName)) throw wrong('SANDGLASS_HOST_NAME', 'must be a host name of at most 63 characters')
+  return {
+    controlUrl: env['SANDGLASS_CONTROL_URL'] ?? 'http://127.0.0.1:7070',
+    hostTokenFile: path(env, 'SANDGLASS_HOST_TOKEN_FILE', join(home, 'secrets/host.token')),
+    gatewayTokenSha256File: path(env, 'SANDGLASS_GATEWAY_TOKEN_SHA256_FILE', join(home, 'secrets/gateway.token.sha256')),
+    stateDir: path(env, 'SANDGLASS_HOST_STATE_DIR', join(home, 'host')),
+    runsc: path(env, 'SANDGLASS_RUNSC', join(cache, 'bin/runsc')),
+    guestAgent: path(env, 'SANDGLASS_GUEST_AGENT', join(cache, 'guest-agent/sandglass-guest')),
+    templatesDir: path(env, 'SANDGLASS_TEMPLATES_DIR', join(cache, 'templates')),
+    installation,
+    hostName,
+    capacity: {
+      vcpu: number(env, 'SANDGLASS_CAPACITY_VCPU', DECIMAL, 100_000),
+      memoryMb: number(env, 'SANDGLASS_CAPACITY_MEMORY_MB', WHOLE, 999_999_999),
+      diskGb: number(env, 'SANDGLASS_CAPACITY_DISK_GB', WHOLE, 999_999_999),
+    },
+    dataPlanePort: number(env, 'SANDGLASS_DATA_PLANE_PORT', WHOLE, 65_535) ?? 0,
+    healthPort: number(env, 'SANDGLASS_HOST_HEALTH_PORT', WHOLE, 65_535) ?? 0,
+    fakeDriver: env['SANDGLASS_FAKE_DRIVER'] === '1',
+    crashAt: env['SANDGLASS_CRASH_AT'],
+  }
+}

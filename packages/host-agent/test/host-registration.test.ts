@@ -1,0 +1,86 @@
+/** What a host does before it asks for a new epoch, and in which order. Disk and control plane are scripts. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { CodedError } from '@sandglass/contract'
+import type { ControlClient } from '../src/control/control-client.ts'
+import { HostLease } from '../src/control/host-lease.ts'
+import { HostLink } from '../src/control/host-link.ts'
+import type { HostRecord } from '../src/domain/host-record.ts'
+import { noFaults } from '../src/faults/crash-point.ts'
+import { silentLog } from '../src/log.ts'
+import { hostAgentMetrics } from '../src/metrics/catalogue.ts'
+import { DueReports } from '../src/reconcile/due-reports.ts'
+import { SandboxWorkers } from '../src/reconcile/sandbox-workers.ts'
+import { HOST } from './domain/builders.ts'
+import { ScriptedHost } from './support/scripted-host.ts'
+
+const held: HostRecord = { format: 1, host_id: HOST, epoch: 3, floor: 3, boot_id: 'the-old-boot', last_seq: 9 }
+
+/** Runs the link until it has asked, or has tried to a second time. */
+async function happenedBefore(bootId: string, failing: 'nothing' | 'end' | 'write'): Promise<string[]> {
+  const host = new ScriptedHost()
+  const happened: string[] = []
+  const stopping = new AbortController()
+  let failures = 0
+  const step = async (name: string, fails: boolean): Promise<void> => {
+    await host.clock.wait(0)
+    happened.push(fails ? `${name} fails` : name)
+    if (!fails) return
+    failures += 1
+    if (failures === 2) stopping.abort(new Error('the test is over'))
+    throw new Error(`${name} was told to fail`)
+  }
+  const records = { load: async () => held, write: (record: HostRecord) => step(`floor ${record.floor}`, failing === 'write') }
+  const unreachable = (): never => {
+    throw new CodedError('unavailable')
+  }
+  const client: ControlClient = {
+    async register({ expected_epoch }) {
+      happened.push(`expects ${expected_epoch}`)
+      stopping.abort(new Error('the test is over'))
+      return unreachable()
+    },
+    renew: unreachable,
+    report: unreachable,
+    watch: unreachable,
+  }
+  const link = new HostLink({
+    client,
+    lease: await HostLease.load(records, bootId),
+    workers: new SandboxWorkers(host.world),
+    pools: { learn: () => {}, obey: () => true, enter: async () => {} },
+    reports: new DueReports(),
+    clock: host.clock,
+    chance: () => 0.5,
+    log: silentLog,
+    metrics: hostAgentMetrics(),
+    faults: noFaults,
+    describe: () => ({
+      name: 'test-host',
+      version: '1',
+      capacity: { vcpu: 1, memory_mb: 512, disk_gb: 1 },
+      drivers: [],
+      templates: [],
+      data_plane_url: 'http://127.0.0.1:1',
+    }),
+    endEverything: () => step('end everything', failing === 'end'),
+  })
+  await link.run(stopping.signal)
+  return happened
+}
+
+test('under a new boot everything is ended, then the old epoch is given up on disk, then the next one is asked for', async () => {
+  assert.deepEqual(await happenedBefore('the-new-boot', 'nothing'), ['end everything', 'floor 4', 'expects 3'])
+})
+
+test('what does not end keeps the host from asking (register.empty)', async () => {
+  assert.deepEqual(await happenedBefore('the-new-boot', 'end'), ['end everything fails', 'end everything fails'])
+})
+
+test('a floor that cannot be written keeps the host from asking (register.floor)', async () => {
+  assert.deepEqual(await happenedBefore('the-new-boot', 'write'), ['end everything', 'floor 4 fails', 'end everything', 'floor 4 fails'])
+})
+
+test('under the same boot the epoch is resumed and nothing is ended', async () => {
+  assert.deepEqual(await happenedBefore('the-old-boot', 'nothing'), ['expects 2'])
+})

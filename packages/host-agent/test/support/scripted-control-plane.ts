@@ -1,0 +1,213 @@
+/**
+ * A control plane for tests of the host agent: implements the host API over HTTP, signs what a test asks it to, keeps what it was told.
+ */
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import {
+  type EndOrder,
+  ERRORS,
+  type ErrorCode,
+  type HostReport,
+  HostReportsSchema,
+  type PoolOrder,
+  type PoolSpec,
+  parserOf,
+  poolSpecText,
+  type RegisterHost,
+  RegisterHostSchema,
+  RenewLeaseSchema,
+  type RuntimeSpec,
+  type Signed,
+  type StartTicket,
+  sha256Hex,
+  signPayload,
+} from '@sandglass/contract'
+import { until } from './until.ts'
+
+const register = parserOf(RegisterHostSchema)
+const renew = parserOf(RenewLeaseSchema)
+const reportsParser = parserOf(HostReportsSchema)
+
+export const HOST_TOKEN = 'host-token-of-the-tests'
+
+export class ScriptedControlPlane {
+  readonly key: { id: string; privateKey: KeyObject; publicKey: KeyObject }
+  readonly reports: HostReport[] = []
+  readonly registrations: RegisterHost[] = []
+  /** What the next report of an end is answered with. */
+  outcome: (report: HostReport) => 'accepted' | 'stale' = () => 'accepted'
+  /** Set to refuse requests, as an outage would. */
+  outage = false
+  /** The next renewal is refused: another epoch lives. */
+  fenced = false
+  renewPeriodMs = 200
+  epoch = 0
+  seq = 0
+  boot = ''
+  readonly #server: Server
+  readonly #watches = new Set<ServerResponse>()
+  #url = ''
+
+  constructor() {
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+    this.key = { id: 'k1', privateKey, publicKey }
+    this.#server = createServer((request, response) => void this.#answer(request, response))
+  }
+
+  static async start(): Promise<ScriptedControlPlane> {
+    const plane = new ScriptedControlPlane()
+    plane.#server.listen(0, '127.0.0.1')
+    await once(plane.#server, 'listening')
+    const address = plane.#server.address()
+    if (address === null || typeof address === 'string') throw new Error('no port')
+    plane.#url = `http://127.0.0.1:${address.port}`
+    return plane
+  }
+
+  get url(): string {
+    return this.#url
+  }
+
+  get watching(): boolean {
+    return this.#watches.size > 0
+  }
+
+  async stop(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
+    this.#server.closeAllConnections()
+    await closed
+  }
+
+  ticket(spec: RuntimeSpec, fields: Partial<StartTicket> & { generation: number; host: string }): { ticket: StartTicket; spec: string } {
+    const text = JSON.stringify(spec)
+    const ticket: StartTicket = {
+      kind: 'start',
+      sandbox: spec.sandbox,
+      epoch: this.epoch,
+      term: this.seq,
+      spec_sha256: sha256Hex(text),
+      amounts: spec.resources,
+      pool: null,
+      ...fields,
+    }
+    return { ticket, spec: text }
+  }
+
+  sendStart(ticket: StartTicket, spec: string): void {
+    this.sendSigned(signPayload(ticket, this.key), spec)
+  }
+
+  sendSigned(ticket: Signed, spec: string): void {
+    this.#send({ type: 'start', ticket, spec })
+  }
+
+  sendEnd(order: Pick<EndOrder, 'sandbox' | 'upto' | 'host'> & Partial<EndOrder>): void {
+    this.#send({ type: 'end', order: signPayload({ kind: 'end', term: this.seq, pool: null, ...order }, this.key) })
+  }
+
+  sendPool(order: Omit<PoolOrder, 'kind'>, spec: PoolSpec): void {
+    this.#send({ type: 'pool', order: signPayload({ kind: 'pool', ...order }, this.key), spec: poolSpecText(spec) })
+  }
+
+  /** Orders are taken in order, so when this end is reported everything sent before it was looked at. */
+  async barrier(sandbox: string, host: string): Promise<void> {
+    this.sendEnd({ sandbox, upto: 1, host })
+    await this.untilReported('ended', sandbox)
+  }
+
+  /** A raw line on every open watch. */
+  sendLine(line: string): void {
+    for (const watch of this.#watches) watch.write(`${line}\n`)
+  }
+
+  breakWatches(): void {
+    for (const watch of this.#watches) watch.destroy()
+  }
+
+  /** Reports of a type about a sandbox, oldest first. */
+  reported<T extends HostReport['type']>(type: T, sandbox: string): Extract<HostReport, { type: T }>[] {
+    return this.reports.filter(
+      (report): report is Extract<HostReport, { type: T }> => report.type === type && 'sandbox' in report && report.sandbox === sandbox,
+    )
+  }
+
+  async untilReported<T extends HostReport['type']>(
+    type: T,
+    sandbox: string,
+    where: (report: Extract<HostReport, { type: T }>) => boolean = () => true,
+    timeoutMs = 20_000,
+  ): Promise<Extract<HostReport, { type: T }>> {
+    return until(`${type} of ${sandbox}`, () => this.reported(type, sandbox).find(where), timeoutMs)
+  }
+
+  async untilWatching(): Promise<void> {
+    await until('a watch', () => (this.watching ? true : undefined), 60_000)
+  }
+
+  #send(line: unknown): void {
+    for (const watch of this.#watches) watch.write(`${JSON.stringify(line)}\n`)
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (this.outage) {
+      request.socket.destroy()
+      return
+    }
+    if (request.headers.authorization !== `Bearer ${HOST_TOKEN}`) return problem(response, 'unauthenticated')
+    const path = request.url ?? ''
+    if (request.method === 'GET' && path.includes('/watch')) {
+      response.writeHead(200, { 'content-type': 'application/x-ndjson' })
+      response.write('{"type":"synced"}\n')
+      this.#watches.add(response)
+      response.once('close', () => this.#watches.delete(response))
+      return
+    }
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const body: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
+    if (path.endsWith('/register')) this.#register(register.parse(body), response)
+    else if (path.endsWith('/renew')) this.#renew(renew.parse(body).epoch, response)
+    else this.#report(reportsParser.parse(body).items, response)
+  }
+
+  #register(body: RegisterHost, response: ServerResponse): void {
+    this.registrations.push(body)
+    const repeated = body.expected_epoch === this.epoch - 1 && body.boot_id === this.boot
+    if (body.expected_epoch !== this.epoch && !repeated) {
+      problem(response, 'stale_epoch')
+      return
+    }
+    if (!repeated) this.epoch = body.expected_epoch + 1
+    this.boot = body.boot_id
+    this.fenced = false
+    this.seq += 1
+    const ticket_keys = [{ id: this.key.id, public_key_pem: this.key.publicKey.export({ type: 'spki', format: 'pem' }).toString() }]
+    json(response, { epoch: this.epoch, seq: this.seq, ticket_keys, renew_period_ms: this.renewPeriodMs })
+  }
+
+  #renew(epoch: number, response: ServerResponse): void {
+    if (this.fenced || epoch !== this.epoch) {
+      problem(response, 'stale_epoch')
+      return
+    }
+    this.seq += 1
+    json(response, { epoch, seq: this.seq })
+  }
+
+  #report(items: readonly HostReport[], response: ServerResponse): void {
+    this.reports.push(...items)
+    json(response, { results: items.map((item) => ({ outcome: this.outcome(item), code: null })) })
+  }
+}
+
+function json(response: ServerResponse, body: unknown): void {
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+}
+
+function problem(response: ServerResponse, code: ErrorCode): void {
+  const { status, title } = ERRORS[code]
+  response
+    .writeHead(status, { 'content-type': 'application/problem+json' })
+    .end(JSON.stringify({ type: 'about:blank', title, status, detail: title, code, retryable: false }))
+}

@@ -1,0 +1,19 @@
+/** How a sandbox's commands and files are reached: at its own gateway URL, never at a guessed one. */
+import type { Transport } from './transport.ts'
+
+export type DataPlane = {
+  readonly transport: Transport
+  /** `https://gateway/v1/sandboxes/{id}` */
+  readonly base: string
+  /** For messages. */
+  readonly sandboxId: string
+}
+
+export function dataPlaneOf(transport: Transport, sandbox: { readonly id: string; readonly gateway_url: string }): DataPlane {
+  return { transport, base: `${sandbox.gateway_url.replace(/\/+$/, '')}/v1/sandboxes/${sandbox.id}`, sandboxId: sandbox.id }
+}
+
+/** The same place for WebSockets. */
+export function webSocketUrl(plane: DataPlane, path: string): string {
+  return `${plane.base.replace(/^http/, 'ws')}${path}`
+}

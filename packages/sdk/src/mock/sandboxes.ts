@@ -1,0 +1,159 @@
+/** Sandboxes of a mock: names, idempotency keys, deadlines, and what runs in each. */
+import { CodedError, ERRORS } from '@sandglass/contract/errors'
+import { newOperationId, newProcessId, newSandboxId, parseSandboxId } from '@sandglass/contract/ids'
+import { LIMITS } from '@sandglass/contract/limits'
+import { type CreateSandbox, DEFAULT_RESOURCES, type Sandbox, type UpdateSandbox } from '@sandglass/contract/sandbox'
+import type { MockClock } from './clock.ts'
+import { MockFiles } from './files.ts'
+import { MockProcess, type MockProgram, type MockStart } from './process.ts'
+
+const random = (size: number): Uint8Array => crypto.getRandomValues(new Uint8Array(size))
+const DIGEST = `sha256:${'0'.repeat(64)}`
+
+/** Finds the program of a command. @throws CodedError `executable_not_found` */
+export type FindProgram = (start: Pick<MockStart, 'argv' | 'line'>) => MockProgram
+
+export type Started = Omit<MockStart, 'id'>
+
+export class MockSandbox {
+  resource: Sandbox
+  readonly env: Readonly<Record<string, string>>
+  readonly files: MockFiles
+  readonly processes: MockProcess[] = []
+  readonly #clock: MockClock
+  readonly #programs: FindProgram
+
+  constructor(resource: Sandbox, env: Readonly<Record<string, string>>, clock: MockClock, programs: FindProgram) {
+    this.resource = resource
+    this.env = env
+    this.#clock = clock
+    this.#programs = programs
+    this.files = new MockFiles(() => clock.nowMs)
+  }
+
+  /** A repeat with the same key is the same process. @throws CodedError `executable_not_found`, `cwd_not_found` */
+  begin(start: Started): MockProcess {
+    const known = start.key === undefined ? undefined : this.processes.find((process) => process.start.key === start.key)
+    if (known !== undefined) return known
+    if (!this.files.isDirectory(start.cwd)) throw new CodedError('cwd_not_found', `${start.cwd} is not a directory of this sandbox.`)
+    const program = this.#programs(start)
+    const process = new MockProcess({ ...start, id: newProcessId(random), env: { ...this.env, ...start.env } }, program, this.files, this.#clock)
+    this.processes.push(process)
+    return process
+  }
+
+  /** @param idOrKey `pr…`, or `key:` and a process key @throws CodedError `process_not_found` */
+  process(idOrKey: string): MockProcess {
+    const found = this.processes.find(({ start }) => start.id === idOrKey || (start.key !== undefined && `key:${start.key}` === idOrKey))
+    if (found === undefined) throw new CodedError('process_not_found')
+    return found
+  }
+
+  end(): void {
+    for (const process of this.processes) process.kill('KILL')
+    const at = new Date(this.#clock.nowMs).toISOString()
+    const { generation } = this.resource
+    this.resource = { ...this.resource, name: null, status: 'terminated', desired: 'deleted', generation: generation + 1, ended_at: at }
+  }
+}
+
+export class MockSandboxes {
+  readonly #clock: MockClock
+  readonly #programs: FindProgram
+  readonly #url: string
+  readonly #all: MockSandbox[] = []
+  readonly #byKey = new Map<string, { readonly body: string; readonly sandbox: MockSandbox }>()
+
+  constructor(url: string, clock: MockClock, programs: FindProgram) {
+    this.#url = url
+    this.#clock = clock
+    this.#programs = programs
+  }
+
+  /** Newest first; those whose deadline has passed end now. */
+  get all(): readonly MockSandbox[] {
+    for (const sandbox of this.#all) if (sandbox.resource.ended_at === null && Date.parse(sandbox.resource.expires_at) <= this.#clock.nowMs) sandbox.end()
+    return [...this.#all].reverse()
+  }
+
+  /** @throws CodedError `name_taken`, `template_not_found`, `idempotency_key_reused` */
+  create(body: CreateSandbox, key: string | undefined): MockSandbox {
+    const text = JSON.stringify(body)
+    const known = key === undefined ? undefined : this.#byKey.get(key)
+    if (known !== undefined && known.body !== text) throw new CodedError('idempotency_key_reused')
+    if (known !== undefined) return known.sandbox
+    const { name = null, template = 'base', resources, env = {}, metadata = {}, network, ttl_seconds: ttl = LIMITS.ttlSecondsDefault } = body
+    if (name !== null) this.#refuseTaken(name, this.all)
+    if (template !== 'base') throw new CodedError('template_not_found', `There is no template ${template}. There is base.`)
+    const now = new Date(this.#clock.nowMs).toISOString()
+    const resource: Sandbox = {
+      id: newSandboxId('l1', random),
+      name,
+      status: 'ready',
+      status_reason: null,
+      unschedulable_reason: null,
+      desired: 'running',
+      generation: 1,
+      template: { name: template, digest: DIGEST },
+      resources: { ...DEFAULT_RESOURCES, ...resources },
+      isolation: { driver: 'fake', evidence: { isolation: 'none' } },
+      network: { mode: network?.mode ?? 'none' },
+      env_names: Object.keys(env).sort(),
+      metadata,
+      region: 'l1',
+      host_id: null,
+      gateway_url: this.#url,
+      ttl_seconds: ttl,
+      created_at: now,
+      ready_at: now,
+      expires_at: this.#deadline(ttl),
+      ended_at: null,
+      start_path: null,
+      start_timings_ms: null,
+      operation_id: newOperationId(random),
+    }
+    const sandbox = new MockSandbox(resource, env, this.#clock, this.#programs)
+    this.#all.push(sandbox)
+    if (key !== undefined) this.#byKey.set(key, { body: text, sandbox })
+    return sandbox
+  }
+
+  /** @throws CodedError `sandbox_not_found` */
+  find(idOrName: string): MockSandbox {
+    const isId = parseSandboxId(idOrName) !== undefined
+    const found = this.all.find(({ resource }) => (isId ? resource.id === idOrName : resource.name === idOrName))
+    if (found === undefined) throw new CodedError('sandbox_not_found', `There is no sandbox ${idOrName}. ${ERRORS.sandbox_not_found.next}`)
+    return found
+  }
+
+  /** One that can be reached into. @throws CodedError `sandbox_not_found`, `sandbox_ended` */
+  live(id: string): MockSandbox {
+    const sandbox = this.find(id)
+    const { ended_at: endedAt, expires_at: expiresAt } = sandbox.resource
+    if (endedAt === null) return sandbox
+    const why = endedAt >= expiresAt ? 'ttl_expired: its time to live is over' : 'deleted: on request'
+    throw new CodedError('sandbox_ended', `The sandbox has ended (${why}). ${ERRORS.sandbox_ended.next}`)
+  }
+
+  extend(sandbox: MockSandbox, ttlSeconds: number): void {
+    const expires = this.#deadline(ttlSeconds)
+    if (expires > sandbox.resource.expires_at) sandbox.resource = { ...sandbox.resource, expires_at: expires }
+  }
+
+  /** @throws CodedError `name_taken` */
+  update(sandbox: MockSandbox, { name, metadata }: UpdateSandbox): void {
+    const others = this.all.filter((other) => other !== sandbox)
+    if (typeof name === 'string') this.#refuseTaken(name, others)
+    sandbox.resource = { ...sandbox.resource, ...(name === undefined ? {} : { name }), ...(metadata === undefined ? {} : { metadata }) }
+  }
+
+  #refuseTaken(name: string, among: readonly MockSandbox[]): void {
+    const holder = among.find(({ resource }) => resource.name === name)?.resource
+    if (holder === undefined) return
+    throw new CodedError('name_taken', `The name ${name} is taken by sandbox ${holder.id}, which is ${holder.status}. ${ERRORS.name_taken.next}`)
+  }
+
+  #deadline(ttlSeconds: number): string {
+    return new Date(this.#clock.nowMs + ttlSeconds * 1000).toISOString()
+  }
+}

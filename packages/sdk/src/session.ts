@@ -1,0 +1,411 @@
+/**
+ * A live connection to one process that outlives its sockets.
+ *
+ * Problem: sockets break, gateways restart, and the process goes on. Choice: the session counts every byte of output that it got; after a
+ * loss it attaches at exactly that offset, so no byte is lost or doubled, and it sends again the input that may not have arrived, as the same
+ * writer, so that the guest can tell it from what others wrote (input-queue.ts). Whose input was overtaken by another writer ends with
+ * `stdin_offset`, output included: a write has resolved long before that is known, so streams and `exit` are what can still tell it. A
+ * start whose answer was lost is repeated with its process key, which makes it the same process.
+ * What must stay true: a stream ends only when the exit's record says that all of it arrived; a session that cannot be found
+ * again within its budget fails with `lost_contact`, never with a made-up exit.
+ */
+
+import { CodedError } from '@sandglass/contract/errors'
+import {
+  type ClientFrame,
+  type ClientStatus,
+  encodeClientFrame,
+  errorOfStatus,
+  parseServerFrame,
+  type ServerStatus,
+  WS_SUBPROTOCOL,
+} from '@sandglass/contract/gateway-frames'
+import { LIMITS } from '@sandglass/contract/limits'
+import type { StartProcess, TerminalSize, Process as WireProcess } from '@sandglass/contract/process'
+import { type SessionPass, sessionPass } from '#platform'
+import { type DataPlane, webSocketUrl } from './data-plane.ts'
+import { docsOf, errorOfCoded, SandglassError } from './error.ts'
+import { InputQueue } from './input-queue.ts'
+import { OutputQueue } from './output-queue.ts'
+import { isFinal, planReconnect, refusalOf } from './session-plan.ts'
+import { signalProcess } from './signal-process.ts'
+import { type Socket, sleep } from './world.ts'
+
+export type Opening =
+  | { readonly type: 'start'; readonly process: StartProcess & { readonly key: string }; readonly killOnDisconnect: boolean }
+  | { readonly type: 'attach'; readonly processId: string; readonly sinceStdout: number; readonly sinceStderr: number; readonly stdin: boolean }
+  /** A terminal: a new shell, named by its key, or with `id` one that is there. */
+  | { readonly type: 'terminal'; readonly id: string | undefined; readonly since: number; readonly takesOver: boolean; readonly shell: NewShell }
+
+/** What only a new shell takes. */
+export type NewShell = { readonly key: string; readonly user?: string | undefined; readonly cwd?: string | undefined }
+
+export type SessionOptions = {
+  /** Milliseconds to look for lost contact. */
+  readonly reconnectMs: number
+  /** Output bytes that may wait here for their reader, both streams together. */
+  readonly windowBytes: number
+}
+
+export const DEFAULT_RECONNECT_MS = 60_000
+/** Before there is anything to come back to, whoever waits wants to know sooner. */
+const FIRST_CONTACT_MS = 15_000
+const START_TIMEOUT_MS = LIMITS.sessionStartTimeoutMs + 5_000
+const SILENCE_MS = 3 * LIMITS.sessionHeartbeatMs
+const NORMAL_CLOSE = 1000
+const PROBE_TIMEOUT_MS = 10_000
+
+/** What to say to who writes into a session that does not. */
+const NO_INPUT = {
+  attach: 'This client only reads the process: attach with `stdin: true` to write to it as well.',
+  start: 'The process was started without standard input: spawn it with `stdin: true` to write to it.',
+  terminal: undefined,
+} as const
+
+type StreamName = 'stdout' | 'stderr'
+
+/** One stream: what came, and where it will be complete. */
+type StreamState = { readonly queue: OutputQueue; offset: number; end: number | undefined }
+
+/** What ended one connection. */
+type Ending = { readonly error: SandglassError } | 'closed'
+
+const tooLong = (): SandglassError =>
+  new SandglassError('limit_exceeded', `A command with its environment has at most ${LIMITS.controlFrameBytes} bytes here. Write what is long to a file.`, {
+    limit: { name: 'controlFrameBytes', value: LIMITS.controlFrameBytes },
+  })
+
+export class Session {
+  readonly input = new InputQueue()
+  readonly #plane: DataPlane
+  readonly #opening: Opening
+  readonly #options: SessionOptions
+  readonly #streams: Readonly<Record<StreamName, StreamState>>
+  /** The same over all connections of this session, and no other's. */
+  readonly #writer: string
+  readonly #started = Promise.withResolvers<WireProcess>()
+  readonly #exit = Promise.withResolvers<WireProcess>()
+  readonly #stop = new AbortController()
+  #process: WireProcess | undefined
+  #exited: WireProcess | undefined
+  #finished = false
+  #hasGaps = false
+  /** Counts what shows that contact is real; a connection that begins and breaks at once does not. */
+  #progress = 0
+  #socket: Socket | undefined
+  /** Output bytes that the server may still send on this connection. */
+  #creditLeft = 0
+  #size: TerminalSize | undefined
+
+  constructor(plane: DataPlane, opening: Opening, options: SessionOptions) {
+    this.#plane = plane
+    this.#opening = opening
+    this.#options = options
+    this.#writer = plane.transport.world.newKey()
+    const since = opening.type === 'attach' ? opening : { sinceStdout: opening.type === 'terminal' ? opening.since : 0, sinceStderr: 0 }
+    const queue = () => new OutputQueue(() => this.#giveCredit())
+    this.#streams = {
+      stdout: { queue: queue(), offset: since.sinceStdout, end: undefined },
+      stderr: { queue: queue(), offset: since.sinceStderr, end: undefined },
+    }
+    if (!this.#writes) this.input.fail(new SandglassError('stdin_closed', NO_INPUT[opening.type]))
+    // Nobody has to look at these: whoever does gets the error.
+    this.#started.promise.catch(() => undefined)
+    this.#exit.promise.catch(() => undefined)
+  }
+
+  get stdout(): OutputQueue {
+    return this.#streams.stdout.queue
+  }
+
+  get stderr(): OutputQueue {
+    return this.#streams.stderr.queue
+  }
+
+  /** Offset of the next byte of standard output that will come. */
+  get stdoutOffset(): number {
+    return this.#streams.stdout.offset
+  }
+
+  /** Bytes were lost to this reader. */
+  get hasGaps(): boolean {
+    return this.#hasGaps
+  }
+
+  /** Resolves with the process's record when it has exited and all its output is here. */
+  get exit(): Promise<WireProcess> {
+    return this.#exit.promise
+  }
+
+  /** Connects. @throws SandglassError why it did not start or could not be attached */
+  open(): Promise<WireProcess> {
+    const bytes = encodeClientFrame(this.#firstFrame()).byteLength - 1
+    // The gateway would cut the connection before it could say why.
+    if (bytes > LIMITS.controlFrameBytes) this.#fail(tooLong())
+    else void this.#run()
+    return this.#started.promise
+  }
+
+  /** Sets the size of the terminal, now or when contact is found again. */
+  resize(size: TerminalSize): void {
+    this.#size = size
+    if (this.#process !== undefined) this.#send({ channel: 'resize', size })
+  }
+
+  /** Lets the process go on alone. @param error what readers and `exit` shall see */
+  leave(error: unknown): void {
+    this.#fail(error)
+  }
+
+  async #run(): Promise<void> {
+    const { world } = this.#plane.transport
+    let lostAt: number | undefined
+    for (let failures = 0; !this.#finished; ) {
+      const progress = this.#progress
+      const ending = await this.#connectOnce()
+      if (this.#finished) return
+      if (this.#progress > progress) {
+        failures = 0
+        lostAt = undefined
+      }
+      lostAt ??= world.now()
+      const error = ending === 'closed' ? new SandglassError('lost_contact') : ending.error
+      if (isFinal(error)) return this.#fail(error)
+      const budgetMs = this.#process === undefined ? Math.min(FIRST_CONTACT_MS, this.#options.reconnectMs) : this.#options.reconnectMs
+      const delayMs = planReconnect(failures, world.now() - lostAt, budgetMs, world.random())
+      if (delayMs === undefined) return this.#fail(error)
+      failures += 1
+      await sleep(world, delayMs, this.#stop.signal).catch(() => undefined)
+    }
+  }
+
+  /** One socket from its opening to its end. Never rejects. */
+  async #connectOnce(): Promise<Ending> {
+    const { transport } = this.#plane
+    const { world } = transport
+    let pass: SessionPass
+    try {
+      pass = await sessionPass(this.#plane, this.#opening.type === 'terminal' ? 'terminal' : 'exec', this.#stop.signal)
+    } catch (error) {
+      return error instanceof SandglassError ? { error } : 'closed'
+    }
+    const over = Promise.withResolvers<Ending>()
+    let opened = false
+    let cancelSilence = world.timer(START_TIMEOUT_MS, () => over.resolve('closed'))
+    const listen = (ms: number) => {
+      cancelSilence()
+      cancelSilence = world.timer(ms, () => over.resolve('closed'))
+    }
+    const socket = world.connect(
+      { url: webSocketUrl(this.#plane, this.#path()), protocols: [WS_SUBPROTOCOL, ...pass.protocols], headers: pass.headers },
+      {
+        open: () => {
+          opened = true
+          this.#socket = socket
+          this.#send(this.#firstFrame())
+        },
+        message: (bytes) => {
+          if (this.#socket !== socket) return
+          if (this.#process !== undefined) listen(SILENCE_MS)
+          const ending = this.#receive(bytes)
+          if (ending !== undefined) over.resolve(ending)
+        },
+        close: (code, reason) => {
+          const refusal = refusalOf(code, reason, transport.apiUrl)
+          over.resolve(refusal === undefined ? 'closed' : { error: refusal })
+        },
+      },
+    )
+    const onStop = () => over.resolve('closed')
+    this.#stop.signal.addEventListener('abort', onStop)
+    const ending = await over.promise
+    this.#stop.signal.removeEventListener('abort', onStop)
+    cancelSilence()
+    this.#socket = undefined
+    this.input.detach()
+    socket.close(NORMAL_CLOSE)
+    return !opened && ending === 'closed' && !this.#finished ? this.#probe() : ending
+  }
+
+  /** A refused upgrade does not tell why to a WebSocket. A request that needs the same rights does; this one names no process, so it changes nothing. */
+  async #probe(): Promise<Ending> {
+    try {
+      const nobody = `key:${this.#plane.transport.world.newKey()}`
+      await signalProcess(this.#plane, nobody, 'CONT', { timeoutMs: PROBE_TIMEOUT_MS, signal: this.#stop.signal })
+      return 'closed'
+    } catch (error) {
+      if (!(error instanceof SandglassError)) return 'closed'
+      const allowed = error.code === 'process_not_found'
+      return { error: allowed ? new SandglassError('unavailable', 'The gateway answers requests but refuses WebSockets.') : error }
+    }
+  }
+
+  #path(): string {
+    const opening = this.#opening
+    if (opening.type !== 'terminal') return '/exec'
+    const id = this.#process?.id ?? opening.id
+    const query = new URLSearchParams(this.#size === undefined ? {} : { cols: String(this.#size.cols), rows: String(this.#size.rows) })
+    if (id !== undefined) {
+      query.set('id', id)
+      query.set('since', String(this.#streams.stdout.offset))
+      // Once: who was taken over meanwhile must not take it back by coming back.
+      if (opening.takesOver && this.#process === undefined) query.set('takeover', '1')
+      return `/terminal?${query}`
+    }
+    for (const [name, value] of Object.entries(opening.shell)) if (value !== undefined) query.set(name, value)
+    return `/terminal?${query}`
+  }
+
+  #firstFrame(): ClientFrame {
+    this.#creditLeft = Math.max(0, this.#options.windowBytes - this.stdout.buffered - this.stderr.buffered)
+    const opening = this.#opening
+    // What a terminal is stands in its URL.
+    if (opening.type === 'terminal') return { channel: 'credit', bytes: this.#creditLeft }
+    if (this.#process === undefined && opening.type === 'start') {
+      const kill = opening.killOnDisconnect ? { kill_on_disconnect: true } : {}
+      return { channel: 'status', status: { type: 'start', process: opening.process, credit_bytes: this.#creditLeft, ...kill, ...this.#writing() } }
+    }
+    const { stdout, stderr } = this.#streams
+    const status: ClientStatus = {
+      type: 'attach',
+      process_id: this.#process?.id ?? (opening.type === 'attach' ? opening.processId : `key:${opening.process.key}`),
+      credit_bytes: this.#creditLeft,
+      since_stdout: stdout.offset,
+      since_stderr: stderr.offset,
+      stdin: this.#writes,
+      ...this.#writing(),
+    }
+    return { channel: 'status', status }
+  }
+
+  get #writes(): boolean {
+    const opening = this.#opening
+    if (opening.type === 'attach') return opening.stdin
+    return opening.type === 'terminal' || opening.process.stdin === true || opening.process.tty !== undefined
+  }
+
+  /** Who writes, and from where on again. */
+  #writing(): { writer?: string; stdin_offset?: number } {
+    const isTerminal = this.#process?.tty === true || (this.#opening.type === 'start' && this.#opening.process.tty !== undefined)
+    if (!this.#writes || isTerminal) return {}
+    const { resumeAt } = this.input
+    return { writer: this.#writer, ...(this.#process === undefined || resumeAt === undefined ? {} : { stdin_offset: resumeAt }) }
+  }
+
+  /** @returns what ends this connection, if this message does */
+  #receive(bytes: Uint8Array): Ending | undefined {
+    try {
+      const frame = parseServerFrame(bytes)
+      if (frame.channel === 'credit') {
+        this.#progress += 1
+        this.input.grant(frame.bytes)
+      } else if (frame.channel === 'status') return this.#status(frame.status)
+      else this.#output(frame.channel, frame.bytes)
+      return undefined
+    } catch (error) {
+      if (error instanceof SandglassError) return { error }
+      if (error instanceof CodedError) return { error: errorOfCoded(error) }
+      throw error
+    }
+  }
+
+  #status(status: ServerStatus): Ending | undefined {
+    switch (status.type) {
+      case 'heartbeat':
+        this.#progress += 1
+        return undefined
+      case 'started':
+        this.#begin(status)
+        return undefined
+      case 'gap':
+        this.#gap(status.stream, status.from, status.to)
+        return undefined
+      case 'exit':
+        this.#exited = status.process
+        this.#streams.stdout.end = status.process.stdout.end
+        this.#streams.stderr.end = status.process.stderr.end
+        this.#finishStreams()
+        return undefined
+      case 'error': {
+        const error = errorOfStatus(status)
+        const docs = docsOf(this.#plane.transport.apiUrl, error.code)
+        return { error: new SandglassError(error.code, error.message, { requestId: status.request_id ?? undefined, docs, ...error.context }) }
+      }
+    }
+  }
+
+  #begin(started: Extract<ServerStatus, { type: 'started' }>): void {
+    this.#process = started.process
+    this.#startAt('stdout', started.stdout_offset)
+    this.#startAt('stderr', started.stderr_offset)
+    this.input.attach(
+      { data: (bytes) => this.#send({ channel: 'stdin', bytes }), halfClose: () => this.#send({ channel: 'halfClose' }) },
+      started.process.tty || this.#opening.type === 'terminal' ? started.process.stdin.accepted : (this.input.resumeAt ?? started.process.stdin.accepted),
+      started.stdin_credit_bytes,
+      started.process.stdin.open,
+    )
+    if (this.#size !== undefined) this.#send({ channel: 'resize', size: this.#size })
+    this.#started.resolve(started.process)
+  }
+
+  /** The server names the offset of its first byte; what lies before it and did not come is a gap. */
+  #startAt(name: StreamName, offset: number): void {
+    const stream = this.#streams[name]
+    if (offset < stream.offset)
+      throw new SandglassError('malformed_frame', `The server went back to byte ${offset} of ${name}, of which ${stream.offset} were read.`)
+    if (offset > stream.offset) this.#gap(name, stream.offset, offset)
+  }
+
+  #gap(name: StreamName, from: number, to: number): void {
+    const stream = this.#streams[name]
+    if (to <= stream.offset) return
+    this.#hasGaps = true
+    stream.queue.pushGap({ from: Math.max(from, stream.offset), to })
+    stream.offset = to
+    this.#finishStreams()
+  }
+
+  #output(name: StreamName, bytes: Uint8Array): void {
+    if (this.#process === undefined) throw new SandglassError('malformed_frame', 'The server sent output before `started`.')
+    if (bytes.byteLength > this.#creditLeft) throw new SandglassError('malformed_frame', 'The server sent more output than this client gave credit for.')
+    const stream = this.#streams[name]
+    this.#progress += 1
+    this.#creditLeft -= bytes.byteLength
+    stream.offset += bytes.byteLength
+    stream.queue.push(bytes)
+    this.#finishStreams()
+  }
+
+  #finishStreams(): void {
+    for (const { queue, offset, end } of [this.#streams.stdout, this.#streams.stderr]) if (end !== undefined && offset >= end) queue.end()
+    if (this.#exited === undefined || !this.stdout.finished || !this.stderr.finished) return
+    this.#finished = true
+    this.input.fail(new SandglassError('stdin_closed', 'The process has exited.'))
+    this.#exit.resolve(this.#exited)
+    this.#stop.abort()
+  }
+
+  #fail(error: unknown): void {
+    if (this.#finished) return
+    this.#finished = true
+    this.stdout.fail(error)
+    this.stderr.fail(error)
+    this.input.fail(error)
+    this.#started.reject(error)
+    this.#exit.reject(error)
+    this.#stop.abort()
+  }
+
+  /** Gives back what was read, in steps that are worth a frame. */
+  #giveCredit(): void {
+    if (this.#socket === undefined || this.#finished) return
+    const room = this.#options.windowBytes - this.stdout.buffered - this.stderr.buffered - this.#creditLeft
+    if (room < this.#options.windowBytes / 4) return
+    this.#creditLeft += room
+    this.#send({ channel: 'credit', bytes: room })
+  }
+
+  #send(frame: ClientFrame): void {
+    this.#socket?.send(encodeClientFrame(frame))
+  }
+}

@@ -1,0 +1,48 @@
+/**
+ * Which process a pid means. A pid alone is not an identity: it is used again. The start time (clock ticks since boot, field 22 of
+ * /proc/PID/stat) makes it one until the next boot, and the environment says whose process it is.
+ */
+import { readFileSync } from 'node:fs'
+
+export type ProcessIdentity = { readonly pid: number; readonly startTime: string }
+
+function statOf(pid: number): { state: string; startTime: string } | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    // The second field is a name in parentheses that may hold anything.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    const [state, startTime] = [fields[0], fields[19]]
+    return state === undefined || startTime === undefined ? undefined : { state, startTime }
+  } catch {
+    return undefined
+  }
+}
+
+/** A process that has ended but was not waited for yet counts as gone. */
+export function identityOf(pid: number): ProcessIdentity | undefined {
+  const stat = statOf(pid)
+  return stat === undefined || stat.state === 'Z' || stat.state === 'X' ? undefined : { pid, startTime: stat.startTime }
+}
+
+export function isAlive(identity: ProcessIdentity): boolean {
+  return identityOf(identity.pid)?.startTime === identity.startTime
+}
+
+/** Whether the process was started for the installation in that home. A process whose environment cannot be read was not. */
+export function belongsToHome(pid: number, home: string): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(`SANDGLASS_HOME=${home}`)
+  } catch {
+    return false
+  }
+}
+
+/** @returns whether there was such a process to signal */
+export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
+  if (!isAlive(identity)) return false
+  try {
+    return process.kill(identity.pid, signal)
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * How each role is configured: environment variables, with paths where a secret is meant. This table is the one place that knows them all.
+ */
+import { join } from 'node:path'
+import { type Installation, paths } from './installation.ts'
+
+export const ROLES = ['postgres', 'control-plane', 'gateway', 'host-agent'] as const
+export type RoleName = (typeof ROLES)[number]
+
+type Environment = Readonly<Record<string, string>>
+
+/** The control plane's own database and user, see postgres.ts; peer authentication, so there is no password. */
+export const databaseUrl = (home: string): string => `postgres://sandglass@/sandglass?host=${encodeURIComponent(paths.postgresSocket(home))}`
+
+const controlPlane = (installation: Installation): Environment => ({
+  SANDGLASS_API_HOST: installation.host,
+  SANDGLASS_API_PORT: String(installation.ports.api),
+  SANDGLASS_DATABASE_URL: databaseUrl(installation.home),
+  SANDGLASS_TICKET_KEY_FILE: paths.secret(installation.home, 'ticket.key'),
+  SANDGLASS_HOST_TOKEN_SHA256_FILE: paths.secret(installation.home, 'host.token.sha256'),
+  SANDGLASS_GATEWAY_TOKEN_SHA256_FILE: paths.secret(installation.home, 'gateway.token.sha256'),
+  SANDGLASS_BOOTSTRAP_KEYS_FILE: paths.secret(installation.home, 'bootstrap-keys.json'),
+  SANDGLASS_GATEWAY_URL: installation.gatewayUrl,
+  SANDGLASS_TEMPLATES_DIR: join(installation.cache, 'templates'),
+})
+
+const gateway = (installation: Installation): Environment => ({
+  SANDGLASS_GATEWAY_HOST: installation.host,
+  SANDGLASS_GATEWAY_PORT: String(installation.ports.gateway),
+  SANDGLASS_CONTROL_URL: installation.apiUrl,
+  // Frames come and go: a young generation that grows to V8's default holds tens of MiB of them.
+  NODE_OPTIONS: '--max-semi-space-size=4',
+  SANDGLASS_GATEWAY_TOKEN_FILE: paths.secret(installation.home, 'gateway.token'),
+})
+
+/** The port of its health and metrics is given at each start, see roles.ts. */
+const hostAgent = (installation: Installation): Environment => ({
+  SANDGLASS_CONTROL_URL: installation.apiUrl,
+  SANDGLASS_HOST_TOKEN_FILE: paths.secret(installation.home, 'host.token'),
+  SANDGLASS_GATEWAY_TOKEN_SHA256_FILE: paths.secret(installation.home, 'gateway.token.sha256'),
+  SANDGLASS_HOST_STATE_DIR: paths.hostState(installation.home),
+  SANDGLASS_RUNSC: join(installation.cache, 'bin/runsc'),
+  SANDGLASS_GUEST_AGENT: join(installation.cache, 'guest-agent/sandglass-guest'),
+  SANDGLASS_TEMPLATES_DIR: join(installation.cache, 'templates'),
+  SANDGLASS_INSTALLATION: installation.id,
+})
+
+/** Of OpenTelemetry's own specification; @sandglass/telemetry reads them. */
+const TRACING = ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_SDK_DISABLED']
+
+/** Settings of the operator that reach a role unchanged when they are set where `up` is called. */
+const PASSED_ON: Readonly<Record<RoleName, readonly string[]>> = {
+  postgres: [],
+  'control-plane': [
+    'SANDGLASS_ORIGINS',
+    'SANDGLASS_REGION',
+    'SANDGLASS_CPU_OVERCOMMIT',
+    'SANDGLASS_RATE_KEY_REQUESTS',
+    'SANDGLASS_RATE_TENANT_REQUESTS',
+    'SANDGLASS_LOG_LEVEL',
+    'SANDGLASS_POOL_FLOOR',
+    'SANDGLASS_POOL_FLOOR_SPECS',
+    'SANDGLASS_POOL_CEILING',
+    'SANDGLASS_POOL_MEMORY_SHARE',
+  ],
+  gateway: ['SANDGLASS_ORIGINS'],
+  'host-agent': ['SANDGLASS_HOST_NAME', 'SANDGLASS_CAPACITY_VCPU', 'SANDGLASS_CAPACITY_MEMORY_MB', 'SANDGLASS_CAPACITY_DISK_GB', 'SANDGLASS_FAKE_DRIVER'],
+}
+
+export const ALL_PASSED_ON: readonly string[] = [...new Set([...Object.values(PASSED_ON).flat(), ...TRACING])]
+
+const OWN: Readonly<Record<RoleName, (installation: Installation) => Environment>> = {
+  postgres: () => ({}),
+  'control-plane': controlPlane,
+  gateway,
+  'host-agent': hostAgent,
+}
+
+/** The whole environment of a role: nothing is inherited but what is named here. */
+export function roleEnvironment(role: RoleName, installation: Installation, outer: NodeJS.ProcessEnv): Environment {
+  const passed = [...PASSED_ON[role], ...(role === 'postgres' ? [] : TRACING)].flatMap((name) => {
+    const value = outer[name]
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  return {
+    PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    LANG: 'C.UTF-8',
+    HOME: '/nonexistent',
+    NODE_ENV: 'production',
+    NODE_COMPILE_CACHE: paths.compileCache(installation.home, role),
+    SANDGLASS_HOME: installation.home,
+    ...Object.fromEntries(passed),
+    ...OWN[role](installation),
+  }
+}

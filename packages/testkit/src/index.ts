@@ -1,0 +1,7 @@
+export { type Holdings, holdings, leaks } from './leak-check.ts'
+export { startTestPostgres, type TestPostgres } from './postgres.ts'
+export { type RecordedSpan, recordSpans } from './recorded-spans.ts'
+export { type SeenStart, SimulatedHost, type SimulatedHostOptions, type StartScript } from './simulated-host.ts'
+export { SimulatedPools } from './simulated-pools.ts'
+export { type CollectedSpan, TraceCollector } from './trace-collector.ts'
+export { until } from './until.ts'
