@@ -202,6 +202,19 @@ test('FI4: an error before the body is a problem document', async () => {
   assert.equal(await codeOf(response), 'file_not_found')
 })
 
+for (const status of [201, 204, 304]) {
+  test(`a guest that answers a read with ${status} and then breaks off is refused with a problem, and the client’s connection stays`, async () => {
+    serve(({ stream }) => {
+      stream.respond({ ':status': status, 'content-length': '5' })
+      stream.write('12345')
+      setTimeout(() => stream.destroy(new Error('reset')), 50)
+    })
+    const response = await bench.ask('/files?path=/a')
+    assert.ok(response.status >= 500)
+    await codeOf(response)
+  })
+}
+
 test('an early refusal answers an upload that goes on', async () => {
   serve(({ stream }) => answerJson(stream, 403, { code: 'permission_denied', detail: 'No.' }))
   const response = await bench.ask('/files?path=/a', { method: 'PUT', body: Buffer.alloc(4_000_000) })

@@ -7,12 +7,14 @@ import { guestQuery } from '../http/raw-query.ts'
 import { conditionsOf, type FileHeaders } from './conditions.ts'
 import { contentLengthOf, fileHeaders } from './file-headers.ts'
 
+const READ_STATUSES: ReadonlySet<number> = new Set([200, 206])
+
 export async function readFile(call: Call): Promise<Answer> {
   const { response } = call
   const answer = await asWanted(call)
-  response.writeHead(answer.status, fileHeaders(answer))
   if (answer.status === 304) await answer.bytes(0)
-  else {
+  response.writeHead(answer.status, fileHeaders(answer))
+  if (answer.status !== 304) {
     response.flushHeaders()
     const sent = await writeAll(response, answer)
     if (sent !== (contentLengthOf(answer) ?? sent)) throw lostContact()
@@ -49,7 +51,11 @@ async function tellSize(call: Call): Promise<void> {
   if (size !== undefined) call.response.setHeader('content-range', `bytes */${size}`)
 }
 
-function ask({ guest, query, session }: Call, method: 'GET' | 'HEAD', headers: FileHeaders): Promise<HostAnswer> {
+/** @throws CodedError `internal` for a status that says another thing about the body than the one that is sent on */
+async function ask({ guest, query, session }: Call, method: 'GET' | 'HEAD', headers: FileHeaders): Promise<HostAnswer> {
   const path = `/v1/files${guestQuery({ path: query['path'], user: query['user'] })}`
-  return guest.send({ method, path, headers: { ...headers }, isRepeatable: true, signal: session.signal })
+  const answer = await guest.send({ method, path, headers: { ...headers }, isRepeatable: true, signal: session.signal })
+  if (answer.status === 304 ? 'if-none-match' in headers : READ_STATUSES.has(answer.status)) return answer
+  answer.cancel()
+  throw new CodedError('internal', `The sandbox answered a read with the status ${answer.status}.`)
 }
