@@ -104,6 +104,10 @@ async function pipeToGuest(guest: GuestProcess, { stream, headers, path }: HostR
   stream.on('aborted', breakBoth)
   stream.on('error', breakBoth)
   upstream.on('error', breakBoth)
+  // A session that is cut before the answer began gives its streams neither an error nor an end.
+  upstream.on('close', () => {
+    if (!upstream.readableEnded) breakBoth()
+  })
   stream.on('close', () => {
     if (!upstream.readableEnded) breakBoth()
   })
