@@ -13,14 +13,23 @@ import * as shared from './e2e/shared-installation.ts'
 
 const root = join(import.meta.dirname, '..')
 const MINUTE_MS = 60_000
+const TOLD_AGAIN_LINES = 12
 
-type Tally = { passed: number; failed: number; skips: string[] }
+/** `failures` are told again at the end, where whoever reads a long log begins. */
+type Tally = { passed: number; failed: number; skips: string[]; failures: string[] }
 /** What a group's files share: made before the first, taken down after the last. A failure of either is a failure of the group. */
 type Around = { readonly setUp: () => Promise<void>; readonly tearDown: () => Promise<void> }
 type Group = { readonly name: string; readonly run: (files: readonly string[]) => Promise<Tally>; readonly files: readonly string[] }
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
+const emptyTally = (): Tally => ({ passed: 0, failed: 0, skips: [], failures: [] })
 const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`
+
+function fail(tally: Tally, what: string): void {
+  tally.failed += 1
+  tally.failures.push(what)
+  say(`FAIL ${what}`)
+}
 
 function withShared({ setUp, tearDown }: Around, tests: Group['run']): Group['run'] {
   return async (files) => {
@@ -29,8 +38,7 @@ function withShared({ setUp, tearDown }: Around, tests: Group['run']): Group['ru
     try {
       await tearDown()
     } catch (error) {
-      tally.failed += 1
-      say(`FAIL after the last file:\n${indent(told(error))}`)
+      fail(tally, `after the last file:\n${indent(told(error))}`)
     }
     return tally
   }
@@ -39,7 +47,7 @@ function withShared({ setUp, tearDown }: Around, tests: Group['run']): Group['ru
 /** Runs files of node:test, each in a process of its own. */
 function nodeTests(options: { concurrency: number; timeoutMs: number }): Group['run'] {
   return async (files) => {
-    const tally: Tally = { passed: 0, failed: 0, skips: [] }
+    const tally = emptyTally()
     const stream = run({
       files: files.map((file) => join(root, file)),
       concurrency: options.concurrency,
@@ -51,18 +59,14 @@ function nodeTests(options: { concurrency: number; timeoutMs: number }): Group['
       const name = `${event.file?.replace(`${root}/`, '') ?? ''}: ${event.name}`
       if (event.skip === undefined && event.todo === undefined) tally.passed += 1
       else if (typeof event.skip === 'string' && event.skip !== '') tally.skips.push(`${name}: ${event.skip}`)
-      else {
-        tally.failed += 1
-        say(`FAIL ${name}: skipped without a reason`)
-      }
+      else fail(tally, `${name}: skipped without a reason`)
     })
     stream.on('test:fail', (event) => {
       const { error } = event.details
       const cause = error.cause instanceof Error ? error.cause : undefined
       // A suite or a parent fails because a child did; the child was counted.
       if (event.details.type === 'suite' || /^\d+ subtests? failed$/.test(cause?.message ?? String(error.cause ?? ''))) return
-      tally.failed += 1
-      say(`FAIL ${event.file?.replace(`${root}/`, '') ?? ''}: ${event.name}\n${indent(told(error.cause ?? error))}`)
+      fail(tally, `${event.file?.replace(`${root}/`, '') ?? ''}: ${event.name}\n${indent(told(error.cause ?? error))}`)
     })
     stream.on('test:stderr', (event) => process.stderr.write(event.message))
     stream.on('test:stdout', (event) => process.stdout.write(event.message))
@@ -110,23 +114,25 @@ async function cargoTests(): Promise<Tally> {
     15 * MINUTE_MS,
   )
   const results = [...output.matchAll(/test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored/g)]
-  const tally: Tally = { passed: 0, failed: 0, skips: [] }
+  const tally = emptyTally()
   for (const [, passed, failed, ignored] of results) {
     tally.passed += Number(passed)
     tally.failed += Number(failed)
     for (let index = 0; index < Number(ignored); index += 1) tally.failed += 1
   }
   if (code !== 0) {
-    tally.failed = Math.max(1, tally.failed)
-    say(indent(output.slice(-8_000)))
+    fail(tally, `native/guest-agent: cargo test\n${indent(output.slice(-8_000))}`)
+    tally.failed = Math.max(1, tally.failed - 1)
   }
   return tally
 }
 
 async function check(): Promise<Tally> {
   const { code, output } = await program(process.execPath, [join(root, 'tools/check/main.ts')], root, 2 * MINUTE_MS)
-  if (code !== 0) say(indent(output))
-  return { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skips: [] }
+  const tally = emptyTally()
+  if (code === 0) tally.passed = 1
+  else fail(tally, `check\n${indent(output)}`)
+  return tally
 }
 
 const find = (pattern: string): string[] => globSync(pattern, { cwd: root }).sort()
@@ -151,20 +157,21 @@ function select(filter: string | undefined): Group[] {
 }
 
 const groups = select(process.argv[2])
-const total: Tally = { passed: 0, failed: 0, skips: [] }
+const total = emptyTally()
 for (const group of groups) {
   say(`${group.name}`)
   const began = performance.now()
   const tally = await group.run(group.files)
   if (tally.passed + tally.failed + tally.skips.length === 0) {
-    tally.failed = 1
-    say(`FAIL ${group.name}: no test ran`)
+    fail(tally, `${group.name}: no test ran`)
   }
   total.passed += tally.passed
   total.failed += tally.failed
   total.skips.push(...tally.skips)
+  total.failures.push(...tally.failures)
   say(`${group.name}: ${tally.passed} passed, ${tally.failed} failed, ${tally.skips.length} skipped in ${seconds(performance.now() - began)}`)
 }
+for (const failure of total.failures) say(`FAILED ${failure.split('\n').slice(0, TOLD_AGAIN_LINES).join('\n')}`)
 for (const skip of total.skips) say(`skipped ${skip}`)
 if (groups.length === 0) say(`No test matches ${JSON.stringify(process.argv[2])}. Groups: ${GROUPS.map((group) => group.name).join(', ')}.`)
 say(`${total.passed} passed, ${total.failed} failed${total.skips.length === 0 ? '' : `, ${total.skips.length} skipped`}`)
