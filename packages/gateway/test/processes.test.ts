@@ -34,6 +34,14 @@ async function exited(id: string) {
   }
 }
 
+async function printed(id: string, bytes: number) {
+  const deadline = Date.now() + 15_000
+  while ((await get(id)).stdout.end < bytes) {
+    assert.ok(Date.now() < deadline, 'nothing printed')
+    await delay(20)
+  }
+}
+
 /** With its trailers, which `fetch` does not show. */
 function rawOutput(
   id: string,
@@ -72,12 +80,13 @@ test('output: exact bytes from any offset, of one stream, with the exit in the t
 })
 
 test('output of a running process: what is there, or all of it with follow', async () => {
-  const { id } = await background('echo one; sleep 0.6; echo two')
-  const deadline = Date.now() + 5_000
-  while ((await get(id)).stdout.end < 4) assert.ok(Date.now() < deadline)
+  const { id } = await background('echo one; read -r line; echo "$line"', { stdin: true })
+  await printed(id, 'one\n'.length)
   const now = await rawOutput(id, '')
   assert.deepEqual([now.body.toString(), now.headers['sandglass-process-state'], now.trailers['sandglass-stream-end']], ['one\n', 'running', 'end'])
-  const all = await rawOutput(id, '?follow=1&since=2')
+  const following = rawOutput(id, '?follow=1&since=2')
+  assert.equal((await bench.ask(`/processes/${id}/stdin`, { method: 'POST', body: 'two\n' })).status, 200)
+  const all = await following
   assert.deepEqual([all.body.toString(), all.trailers['sandglass-exit-code']], ['e\ntwo\n', '0'])
 })
 
@@ -101,8 +110,8 @@ test('EX6: a child that holds the pipe does not hold the answer', async () => {
 })
 
 test('signals: by id and by key, with what refuses them', async () => {
-  const { id } = await background('trap "exit 5" TERM; while :; do sleep 0.05; done', { process_key: 'signalled' })
-  await delay(200)
+  const { id } = await background('trap "exit 5" TERM; echo trapped; while :; do sleep 0.05; done', { process_key: 'signalled' })
+  await printed(id, 'trapped\n'.length)
   assert.equal((await bench.post(`/processes/key:signalled/signal`, { signal: 'TERM' })).status, 200)
   assert.equal((await exited(id)).exit_code, 5)
   assert.equal(await codeOf(await bench.post(`/processes/${id}/signal`, { signal: 'TERM' })), 'process_exited')

@@ -130,10 +130,8 @@ const rows: Row[] = [
     async run(driver) {
       const started = await start(driver)
       process.kill(runtimePid(driver, started), 'SIGKILL')
-      const began = performance.now()
       const ended = await installation.plane.untilReported('ended', started.sandbox, () => true, 5_000)
       assert.equal(ended.reason, 'runtime_exited')
-      assert.ok(performance.now() - began < 3_000, `${performance.now() - began} ms`)
       assert.equal((await started.gateway.send('GET', '/v1/health')).status, 410)
       await end(started)
       await assertNothingLeft()
