@@ -11,34 +11,18 @@
  */
 
 import { CodedError } from '@sandglass/contract/errors'
-import {
-  type ClientFrame,
-  type ClientStatus,
-  encodeClientFrame,
-  errorOfStatus,
-  parseServerFrame,
-  type ServerStatus,
-  WS_SUBPROTOCOL,
-} from '@sandglass/contract/gateway-frames'
+import { type ClientFrame, encodeClientFrame, errorOfStatus, parseServerFrame, type ServerStatus, WS_SUBPROTOCOL } from '@sandglass/contract/gateway-frames'
 import { LIMITS } from '@sandglass/contract/limits'
-import type { StartProcess, TerminalSize, Process as WireProcess } from '@sandglass/contract/process'
+import type { TerminalSize, Process as WireProcess } from '@sandglass/contract/process'
 import { type SessionPass, sessionPass } from '#platform'
 import { type DataPlane, webSocketUrl } from './data-plane.ts'
 import { docsOf, errorOfCoded, SandglassError } from './error.ts'
 import { InputQueue } from './input-queue.ts'
 import { OutputQueue } from './output-queue.ts'
+import { refusedUpgrade } from './refused-upgrade.ts'
+import { firstFrame, noInput, type Opening, pathOf, type Standing, tooLong, writes } from './session-opening.ts'
 import { isFinal, planReconnect, refusalOf } from './session-plan.ts'
-import { signalProcess } from './signal-process.ts'
 import { type Socket, sleep } from './world.ts'
-
-export type Opening =
-  | { readonly type: 'start'; readonly process: StartProcess & { readonly key: string }; readonly killOnDisconnect: boolean }
-  | { readonly type: 'attach'; readonly processId: string; readonly sinceStdout: number; readonly sinceStderr: number; readonly stdin: boolean }
-  /** A terminal: a new shell, named by its key, or with `id` one that is there. */
-  | { readonly type: 'terminal'; readonly id: string | undefined; readonly since: number; readonly takesOver: boolean; readonly shell: NewShell }
-
-/** What only a new shell takes. */
-export type NewShell = { readonly key: string; readonly user?: string | undefined; readonly cwd?: string | undefined }
 
 export type SessionOptions = {
   /** Milliseconds to look for lost contact. */
@@ -53,14 +37,6 @@ const FIRST_CONTACT_MS = 15_000
 const START_TIMEOUT_MS = LIMITS.sessionStartTimeoutMs + 5_000
 const SILENCE_MS = 3 * LIMITS.sessionHeartbeatMs
 const NORMAL_CLOSE = 1000
-const PROBE_TIMEOUT_MS = 10_000
-
-/** What to say to who writes into a session that does not. */
-const NO_INPUT = {
-  attach: 'This client only reads the process: attach with `stdin: true` to write to it as well.',
-  start: 'The process was started without standard input: spawn it with `stdin: true` to write to it.',
-  terminal: undefined,
-} as const
 
 type StreamName = 'stdout' | 'stderr'
 
@@ -69,11 +45,6 @@ type StreamState = { readonly queue: OutputQueue; offset: number; end: number | 
 
 /** What ended one connection. */
 type Ending = { readonly error: SandglassError } | 'closed'
-
-const tooLong = (): SandglassError =>
-  new SandglassError('limit_exceeded', `A command with its environment has at most ${LIMITS.controlFrameBytes} bytes here. Write what is long to a file.`, {
-    limit: { name: 'controlFrameBytes', value: LIMITS.controlFrameBytes },
-  })
 
 export class Session {
   readonly input = new InputQueue()
@@ -108,7 +79,7 @@ export class Session {
       stdout: { queue: queue(), offset: since.sinceStdout, end: undefined },
       stderr: { queue: queue(), offset: since.sinceStderr, end: undefined },
     }
-    if (!this.#writes) this.input.fail(new SandglassError('stdin_closed', NO_INPUT[opening.type]))
+    if (!writes(opening)) this.input.fail(noInput(opening))
     // Nobody has to look at these: whoever does gets the error.
     this.#started.promise.catch(() => undefined)
     this.#exit.promise.catch(() => undefined)
@@ -197,7 +168,11 @@ export class Session {
       cancelSilence = world.timer(ms, () => over.resolve('closed'))
     }
     const socket = world.connect(
-      { url: webSocketUrl(this.#plane, this.#path()), protocols: [WS_SUBPROTOCOL, ...pass.protocols], headers: pass.headers },
+      {
+        url: webSocketUrl(this.#plane, pathOf(this.#opening, this.#standing(), this.#size)),
+        protocols: [WS_SUBPROTOCOL, ...pass.protocols],
+        headers: pass.headers,
+      },
       {
         open: () => {
           opened = true
@@ -224,72 +199,26 @@ export class Session {
     this.#socket = undefined
     this.input.detach()
     socket.close(NORMAL_CLOSE)
-    return !opened && ending === 'closed' && !this.#finished ? this.#probe() : ending
+    if (opened || ending !== 'closed' || this.#finished) return ending
+    const error = await refusedUpgrade(this.#plane, this.#stop.signal)
+    return error === undefined ? 'closed' : { error }
   }
 
-  /** A refused upgrade does not tell why to a WebSocket. A request that needs the same rights does; this one names no process, so it changes nothing. */
-  async #probe(): Promise<Ending> {
-    try {
-      const nobody = `key:${this.#plane.transport.world.newKey()}`
-      await signalProcess(this.#plane, nobody, 'CONT', { timeoutMs: PROBE_TIMEOUT_MS, signal: this.#stop.signal })
-      return 'closed'
-    } catch (error) {
-      if (!(error instanceof SandglassError)) return 'closed'
-      const allowed = error.code === 'process_not_found'
-      return { error: allowed ? new SandglassError('unavailable', 'The gateway answers requests but refuses WebSockets.') : error }
-    }
-  }
-
-  #path(): string {
-    const opening = this.#opening
-    if (opening.type !== 'terminal') return '/exec'
-    const id = this.#process?.id ?? opening.id
-    const query = new URLSearchParams(this.#size === undefined ? {} : { cols: String(this.#size.cols), rows: String(this.#size.rows) })
-    if (id !== undefined) {
-      query.set('id', id)
-      query.set('since', String(this.#streams.stdout.offset))
-      // Once: who was taken over meanwhile must not take it back by coming back.
-      if (opening.takesOver && this.#process === undefined) query.set('takeover', '1')
-      return `/terminal?${query}`
-    }
-    for (const [name, value] of Object.entries(opening.shell)) if (value !== undefined) query.set(name, value)
-    return `/terminal?${query}`
-  }
-
+  /** What this connection begins with; from now on the server may send as much as that gives credit for. */
   #firstFrame(): ClientFrame {
     this.#creditLeft = Math.max(0, this.#options.windowBytes - this.stdout.buffered - this.stderr.buffered)
-    const opening = this.#opening
-    // What a terminal is stands in its URL.
-    if (opening.type === 'terminal') return { channel: 'credit', bytes: this.#creditLeft }
-    if (this.#process === undefined && opening.type === 'start') {
-      const kill = opening.killOnDisconnect ? { kill_on_disconnect: true } : {}
-      return { channel: 'status', status: { type: 'start', process: opening.process, credit_bytes: this.#creditLeft, ...kill, ...this.#writing() } }
-    }
-    const { stdout, stderr } = this.#streams
-    const status: ClientStatus = {
-      type: 'attach',
-      process_id: this.#process?.id ?? (opening.type === 'attach' ? opening.processId : `key:${opening.process.key}`),
-      credit_bytes: this.#creditLeft,
-      since_stdout: stdout.offset,
-      since_stderr: stderr.offset,
-      stdin: this.#writes,
-      ...this.#writing(),
-    }
-    return { channel: 'status', status }
+    return firstFrame(this.#opening, this.#standing())
   }
 
-  get #writes(): boolean {
-    const opening = this.#opening
-    if (opening.type === 'attach') return opening.stdin
-    return opening.type === 'terminal' || opening.process.stdin === true || opening.process.tty !== undefined
-  }
-
-  /** Who writes, and from where on again. */
-  #writing(): { writer?: string; stdin_offset?: number } {
-    const isTerminal = this.#process?.tty === true || (this.#opening.type === 'start' && this.#opening.process.tty !== undefined)
-    if (!this.#writes || isTerminal) return {}
-    const { resumeAt } = this.input
-    return { writer: this.#writer, ...(this.#process === undefined || resumeAt === undefined ? {} : { stdin_offset: resumeAt }) }
+  #standing(): Standing {
+    return {
+      process: this.#process,
+      stdout: this.#streams.stdout.offset,
+      stderr: this.#streams.stderr.offset,
+      writer: this.#writer,
+      resumeInputAt: this.input.resumeAt,
+      creditBytes: this.#creditLeft,
+    }
   }
 
   /** @returns what ends this connection, if this message does */

@@ -8,7 +8,8 @@ import type { Gap } from './output-queue.ts'
 import { OutputStream } from './output-stream.ts'
 import { exitOf, type ProcessExit, RemoteProcess } from './process.ts'
 import { type InputSource, ProcessInput } from './process-input.ts'
-import { DEFAULT_RECONNECT_MS, type Opening, Session } from './session.ts'
+import { DEFAULT_RECONNECT_MS, Session } from './session.ts'
+import type { Opening } from './session-opening.ts'
 import { signalProcess } from './signal-process.ts'
 
 export type StreamOptions = {
