@@ -117,6 +117,7 @@ export const LIMITS = {
   guestAnswerMs: 30_000,
   uploadIdleMs: 120_000,
   uploadStallMs: 60_000,
+  downloadStallMs: 60_000,
   guestWorkMs: 1_800_000,
   sessionSignals: 64,
   gatewayDrainMs: 8_000,

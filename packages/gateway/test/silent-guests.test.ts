@@ -1,13 +1,15 @@
 /** A guest that takes a request and then says nothing, or no end: whoever asked is told so within a bound that has a name. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import type { ServerHttp2Stream } from 'node:http2'
+import { connect } from 'node:net'
 import { test } from 'node:test'
 import { ProblemSchema, parserOf } from '@sandglass/contract'
-import { Bench } from './peers/bench.ts'
+import { Bench, SANDBOX } from './peers/bench.ts'
 import { refuse } from './peers/host.ts'
 
 const problem = parserOf(ProblemSchema)
-/** What LIMITS.guestAnswerMs, uploadStallMs and guestWorkMs take here. */
+/** What LIMITS.guestAnswerMs, uploadStallMs, downloadStallMs and guestWorkMs take here. */
 const SHORT_MS = 300
 /** Far beyond it, far below the real ones. */
 const PATIENCE_MS = 8_000
@@ -87,6 +89,72 @@ test('input that a program does not read is waited for', async () => {
   answer?.()
   assert.equal((await asked).status, 200)
 })
+
+const DOWNLOADS: [name: string, path: string, headers: Record<string, string>][] = [
+  ['a file', '/files?path=/a', {}],
+  ['an archive', '/files/archive?path=/a', {}],
+  ['a listing by lines', '/files/list?path=/a', { accept: 'application/x-ndjson' }],
+]
+
+for (const [name, path, headers] of DOWNLOADS) {
+  for (const [when, first] of [
+    ['after its headers', ''],
+    ['in the middle', '\n'],
+  ] as const) {
+    test(`${name} that stops ${when} breaks the client’s connection, and the stream inward is reset`, async () => {
+      const { promise: reset, resolve } = Promise.withResolvers<void>()
+      await using one = await bench((stream) => {
+        stream.once('aborted', () => resolve())
+        stream.respond({ ':status': 200 })
+        if (first !== '') stream.write(first)
+      })
+      const read = async () => (await one.ask(path, { headers, signal: signal() })).arrayBuffer()
+      await assert.rejects(read(), { name: 'TypeError' })
+      await reset
+    })
+  }
+}
+
+test('a download of a client that reads nothing for a while is waited for', async () => {
+  const bytes = 32 * 1024 * 1024
+  let source: ServerHttp2Stream | undefined
+  await using one = await bench((stream) => {
+    source = stream
+    stream.respond({ ':status': 200, 'content-length': String(bytes) })
+    stream.end(Buffer.alloc(bytes))
+  })
+  const client = connect(Number(new URL(one.url).port), '127.0.0.1')
+  client.write(`GET /v1/sandboxes/${SANDBOX}/files?path=/a HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${one.key.text}\r\nconnection: close\r\n\r\n`)
+  let got = 0
+  client.on('data', (chunk) => {
+    got += chunk.byteLength
+  })
+  await once(client, 'data', { signal: signal() })
+  client.pause()
+  const { promise: later, resolve } = Promise.withResolvers<void>()
+  setTimeout(resolve, 4 * SHORT_MS)
+  await later
+  assert.equal(source?.writableFinished, false)
+  client.resume()
+  await once(client, 'end', { signal: signal() })
+  assert.ok(got > bytes)
+})
+
+const REFUSERS: [name: string, ask: (one: Bench) => Promise<Response>][] = [
+  ['a question', (one) => one.ask('/files/stat?path=/a', { signal: signal() })],
+  ['input', (one) => one.ask('/processes/key:x/stdin?offset=0', { method: 'POST', body: 'input', signal: signal() })],
+]
+
+for (const [name, ask] of REFUSERS) {
+  test(`${name} whose refusal never ends is client_timeout`, async () => {
+    await using one = await bench((stream) => {
+      stream.resume()
+      stream.respond({ ':status': 404, 'content-type': 'application/json' })
+      stream.write('{')
+    })
+    await toldLate(await ask(one))
+  })
+}
 
 test('a host that has lost its guest refuses a HEAD as it refuses everything else, though its answer has no body', async () => {
   await using one = await bench((stream) => refuse(stream, 502, 'lost_contact'))

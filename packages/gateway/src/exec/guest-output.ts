@@ -6,6 +6,7 @@
  */
 import { CodedError, GuestFrameDecoder, LIMITS, type Process } from '@sandglass/contract'
 import { type HostAnswer, lostContact } from '../hosts/host-answer.ts'
+import { nextBefore } from '../hosts/steady-body.ts'
 import { isProcessId } from '../http/process-segment.ts'
 import { upstreamError } from '../problems/guest-problem.ts'
 import type { World } from '../world.ts'
@@ -26,6 +27,7 @@ export type Offsets = Readonly<Record<StreamName, number>>
 const SILENT_PERIODS = 3
 
 const broken = (detail: string) => new CodedError('lost_contact', `The sandbox broke the protocol of output: ${detail}.`)
+const fellSilent = () => broken('nothing came for too long')
 
 /** Checks frames in their order. */
 class OutputCheck {
@@ -84,20 +86,6 @@ class OutputCheck {
   }
 }
 
-/** What comes next of the answer. Rejects when nothing comes for too long; the time in which nobody asks does not count. */
-async function nextBefore(answer: HostAnswer, world: World, waitMs: number): Promise<readonly Uint8Array[] | undefined> {
-  if (answer.hasMore) return answer.next()
-  let cancel: () => void = () => undefined
-  const silent = new Promise<never>((_, reject) => {
-    cancel = world.timer(waitMs, () => reject(broken('nothing came for too long')))
-  })
-  try {
-    return await Promise.race([answer.next(), silent])
-  } finally {
-    cancel()
-  }
-}
-
 /**
  * All that has come, at least one event at a time. Reads on only when the consumer asks, so that its slowness reaches the process.
  * @throws CodedError `lost_contact`, or what the guest says in an `error` frame; what came before it is given out first
@@ -106,7 +94,7 @@ export async function* outputEvents(answer: HostAnswer, since: Offsets, world: W
   const check = new OutputCheck(since)
   try {
     while (!check.isOver) {
-      const chunks = await nextBefore(answer, world, SILENT_PERIODS * LIMITS.sessionHeartbeatMs)
+      const chunks = await nextBefore(answer, world, SILENT_PERIODS * LIMITS.sessionHeartbeatMs, fellSilent)
       if (chunks === undefined) throw lostContact()
       const { events, failure } = eventsOf(check, chunks)
       // The result is known; how the stream ends is of no more interest.

@@ -23,7 +23,7 @@ export async function readArchive(call: Call): Promise<Answer> {
     trailer: 'Sandglass-Entries, Sandglass-Skipped',
   })
   response.flushHeaders()
-  await writeAll(response, answer)
+  await writeAll(response, answer, call.world)
   const entries = count(answer, 'sandglass-entries')
   // The guest counts at its end what it packed; an archive without it may be cut.
   if (entries === undefined) throw lostContact()

@@ -1,5 +1,6 @@
 /** What a path is, and what a directory holds. */
 import { FileInfoSchema, FileListSchema, LIMITS, parserOf } from '@sandglass/contract'
+import { downloadChunks } from '../hosts/steady-body.ts'
 import type { Answer, Call } from '../http/call.ts'
 import { writeChunk } from '../http/client-stream.ts'
 import { jsonLines } from '../http/json-lines.ts'
@@ -22,10 +23,10 @@ export async function listFiles(call: Call): Promise<Answer> {
 }
 
 /** All entries of a directory of any size, one line each. */
-async function streamList({ guest, session, response }: Call, path: string): Promise<Answer> {
+async function streamList({ guest, session, response, world }: Call, path: string): Promise<Answer> {
   const answer = await guest.send({ method: 'GET', path, headers: { accept: NDJSON_MEDIA_TYPE }, isRepeatable: true, signal: session.signal })
   response.writeHead(200, { 'content-type': NDJSON_MEDIA_TYPE, 'cache-control': 'no-store' })
-  for await (const entry of jsonLines(answer, info)) await writeChunk(response, `${JSON.stringify(entry)}\n`)
+  for await (const entry of jsonLines(downloadChunks(answer, world), info)) await writeChunk(response, `${JSON.stringify(entry)}\n`)
   response.end()
   return 'streamed'
 }

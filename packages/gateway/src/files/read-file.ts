@@ -16,7 +16,7 @@ export async function readFile(call: Call): Promise<Answer> {
   response.writeHead(answer.status, fileHeaders(answer))
   if (answer.status !== 304) {
     response.flushHeaders()
-    const sent = await writeAll(response, answer)
+    const sent = await writeAll(response, answer, call.world)
     if (sent !== (contentLengthOf(answer) ?? sent)) throw lostContact()
   }
   response.end()

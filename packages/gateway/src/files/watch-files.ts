@@ -17,7 +17,7 @@ export async function watchFiles(call: Call): Promise<Answer> {
   const answer = await call.guest.send({ method: 'GET', path, isRepeatable: true, signal: session.signal })
   beginEvents(response)
   try {
-    for await (const { type, ...event } of jsonLines(answer, fileEvent)) await writeEvent(response, type, event)
+    for await (const { type, ...event } of jsonLines(answer.chunks(), fileEvent)) await writeEvent(response, type, event)
     // A watch has no end of its own.
     throw lostContact()
   } catch (error) {

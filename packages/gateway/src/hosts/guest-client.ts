@@ -159,11 +159,25 @@ export class GuestClient {
       }
       if (request.isWork === true) cancelDeadline = giveUpAfter(LIMITS.guestWorkMs)
       const answered = await answer
+      cancelDeadline()
       if (answered.isSuccess) return answered
-      throw await refusal(answered, request.method === 'HEAD')
+      throw await this.#refusal(answered, request.method === 'HEAD')
     } finally {
       cancelDeadline()
     }
+  }
+
+  async #refusal(answer: HostAnswer, isHead: boolean): Promise<CodedError> {
+    if (answer.source === 'host' && answer.status === 401) {
+      answer.cancel()
+      return new CodedError('unavailable', 'The host of this sandbox does not accept this gateway.')
+    }
+    if (isHead) {
+      answer.cancel()
+      const codes = answer.source === 'guest' ? HEAD_ERRORS : HEAD_REFUSALS
+      return new CodedError(codes[answer.status] ?? 'internal')
+    }
+    return errorOfAnswer(answer.source, await this.bytes(answer, ERROR_BODY_BYTES))
   }
 
   /** A host agent that was started again has another address; nothing was sent yet, so this is safe for every request. */
@@ -218,19 +232,6 @@ const HEAD_REFUSALS: Readonly<Record<number, ErrorCode>> = {
   410: 'sandbox_ended',
   502: 'lost_contact',
   503: 'unavailable',
-}
-
-async function refusal(answer: HostAnswer, isHead: boolean): Promise<CodedError> {
-  if (answer.source === 'host' && answer.status === 401) {
-    answer.cancel()
-    return new CodedError('unavailable', 'The host of this sandbox does not accept this gateway.')
-  }
-  if (isHead) {
-    answer.cancel()
-    const codes = answer.source === 'guest' ? HEAD_ERRORS : HEAD_REFUSALS
-    return new CodedError(codes[answer.status] ?? 'internal')
-  }
-  return errorOfAnswer(answer.source, await answer.bytes(ERROR_BODY_BYTES))
 }
 
 function staleIsUnavailable(error: unknown): unknown {

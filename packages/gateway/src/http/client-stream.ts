@@ -6,6 +6,8 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { HostAnswer } from '../hosts/host-answer.ts'
+import { nextOfDownload } from '../hosts/steady-body.ts'
+import type { World } from '../world.ts'
 
 /** The client closed its connection; nobody is left to tell. */
 export class ClientGone extends Error {
@@ -52,11 +54,13 @@ async function writeTogether(response: ServerResponse, chunks: readonly Uint8Arr
   return bytes
 }
 
-/** Copies the whole body of an answer, or throws; then the caller destroys the connection. @returns bytes @throws ClientGone */
-export async function writeAll(response: ServerResponse, answer: HostAnswer): Promise<number> {
+/** Copies the whole body of an answer, or throws; then the caller destroys the connection. @returns bytes @throws ClientGone, or as `nextOfDownload` */
+export async function writeAll(response: ServerResponse, answer: HostAnswer, world: World): Promise<number> {
   let bytes = 0
   try {
-    for (let chunks = await answer.next(); chunks !== undefined; chunks = await answer.next()) bytes += await writeTogether(response, chunks)
+    for (let chunks = await nextOfDownload(answer, world); chunks !== undefined; chunks = await nextOfDownload(answer, world)) {
+      bytes += await writeTogether(response, chunks)
+    }
   } finally {
     answer.cancel()
   }
