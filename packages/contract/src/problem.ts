@@ -4,16 +4,15 @@ import { type CodedError, ERRORS, type ErrorCode, isErrorCode } from './errors.t
 import { closed, parserOf } from './schema.ts'
 
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json'
+/** Where every server that answers with problems has its page of codes; each code is an anchor. */
+export const ERRORS_PATH = '/docs/errors'
 
 export const FieldErrorsSchema = Type.Optional(Type.Array(closed({ path: Type.String(), message: Type.String() })))
 export const ReachedLimitSchema = Type.Optional(closed({ name: Type.String(), value: Type.Number() }))
 
 export const ProblemSchema = Type.Object(
   {
-    type: Type.String({
-      description:
-        'Path, on the server of the API, of the line of documentation of this code: `/docs/errors#<code>`. A gateway says the same path and has no pages.',
-    }),
+    type: Type.String({ description: 'Path, on the server that answered, of the line of documentation of this code: `/docs/errors#<code>`.' }),
     title: Type.String(),
     status: Type.Integer(),
     detail: Type.String({ description: 'A sentence: what was wrong and what to do next.' }),
@@ -33,7 +32,7 @@ const parser = parserOf(ProblemSchema)
 export function problemOf(error: CodedError, where: { instance?: string; requestId?: string } = {}): Problem {
   const { status, title, retryable } = ERRORS[error.code]
   return {
-    type: `/docs/errors#${error.code}`,
+    type: `${ERRORS_PATH}#${error.code}`,
     title,
     status,
     detail: error.message,

@@ -99,6 +99,20 @@ test('a path, a method and an id that are not in the table are problems', async 
   assert.equal(problem.parse(await response.json()).code, 'process_not_found')
 })
 
+test('the type of a problem leads to its code on this server’s own page, which needs no key', async () => {
+  const refused = await bench.ask('/processes/12345')
+  const link = new URL(problem.parse(await refused.json()).type, refused.url)
+  assert.equal(link.origin, bench.url)
+  const response = await fetch(link)
+  assert.equal(response.status, 200)
+  assert.equal(response.headers.get('content-type'), 'text/html; charset=utf-8')
+  assert.match(response.headers.get('content-security-policy') ?? '', /^default-src 'none'/)
+  const page = await response.text()
+  assert.ok(page.includes(`<tr id="${link.hash.slice(1)}">`), link.hash)
+  // Links lead to anchors of the page only: the reference is on another server.
+  for (const [, target] of page.matchAll(/\shref="([^"]*)"/g)) assert.match(target ?? '', /^#/)
+})
+
 test('a request head that is too large is refused', async () => {
   const response = await bench.ask(`/files?path=/${'a'.repeat(5 * LIMITS.pathBytes * 3)}`)
   const { code, limit } = problem.parse(await response.json())

@@ -81,7 +81,7 @@ function codeOfStatus(status: number): ErrorCode {
   return 'internal'
 }
 
-/** Where the API's server documents a code. A gateway says the same codes and has no page for them. */
+/** Where the API's server documents a code, whoever said it: of all servers it is the one that stays. */
 export const docsOf = (apiUrl: string, code: ErrorCode): string => `${new URL(apiUrl).origin}/docs/errors#${code}`
 
 /** Makes the error that an HTTP answer outside 2xx stands for; `text` is its body, perhaps cut off. */

@@ -1,7 +1,7 @@
 /** The API reference as one page, made from the OpenAPI document: an anchor for each operation and each schema, links from an operation's errors. */
 import { ERRORS, isErrorCode, parserOf } from '@sandglass/contract'
+import { type Html, html, page, prose } from '@sandglass/contract/html'
 import Type, { type Static } from 'typebox'
-import { type Html, html, page, prose } from './html.ts'
 
 const Text = Type.Optional(Type.String())
 const SchemaText = Type.Unknown()

@@ -1,6 +1,8 @@
-/** The HTTP server: timeouts and limits, request ids, access log, and the endpoints for operators. */
+/** The HTTP server: timeouts and limits, request ids, access log, the endpoints for operators, and the page of error codes. */
 import type { Socket } from 'node:net'
-import { CodedError, LIMITS, newRequestId, refuseRoute } from '@sandglass/contract'
+import { CodedError, ERRORS_PATH, LIMITS, newRequestId, refuseRoute } from '@sandglass/contract'
+import { errorsPage } from '@sandglass/contract/errors-page'
+import { PAGE_HEADERS } from '@sandglass/contract/html'
 import type { OpenSpan } from '@sandglass/telemetry'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { codedError, problemBody, problemHeaders, refuseUpgrade } from '../problems/send-problem.ts'
@@ -91,6 +93,7 @@ export function buildApp(world: World, health: Health): FastifyInstance {
   traceRequests(app, world)
   logRequests(app, world)
   registerHealth(app, world, health)
+  registerDocuments(app)
   return app
 }
 
@@ -138,4 +141,10 @@ function registerHealth(app: FastifyInstance, world: World, health: Health): voi
   app.get('/healthz', async (_request, reply) => reply.send({ status: 'ok' }))
   app.get('/readyz', async (_request, reply) => (health.isReady() ? reply.send({ status: 'ready' }) : reply.code(503).send({ status: 'not_ready' })))
   app.get('/metrics', async (_request, reply) => reply.type('text/plain; version=0.0.4').send(world.metrics.text()))
+}
+
+/** What the `type` of a problem leads to, for anyone who got one. */
+function registerDocuments(app: FastifyInstance): void {
+  const page = errorsPage()
+  app.get(ERRORS_PATH, async (_request, reply) => reply.headers(PAGE_HEADERS).send(page))
 }
