@@ -3,10 +3,15 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Writable } from 'node:stream'
 import { test } from 'node:test'
 import { ScriptedProcess } from '../../sdk/test/scripted-process.ts'
 import { ScriptedSandboxes, wireProcess, wireSandbox } from '../../sdk/test/scripted-sandboxes.ts'
 import { problem, ScriptedServer } from '../../sdk/test/scripted-server.ts'
+import { COMMANDS } from '../src/commands.ts'
+import { type Io, processIo } from '../src/io.ts'
+import { OutputPipe } from '../src/output-pipe.ts'
+import { program } from '../src/program.ts'
 import { run, runInShell, start } from './command-line.ts'
 
 test('without arguments and with --help it says what there is; unknown commands and options are 125', async () => {
@@ -34,12 +39,34 @@ test('without arguments and with --help it says what there is; unknown commands 
   }
 })
 
+test('every command refuses an option that it does not have, with 125 and before it does anything', async () => {
+  const visible = COMMANDS.filter(({ hidden }) => hidden !== true)
+  assert.ok(visible.length > 30)
+  const own = processIo()
+  for (const { name } of visible) {
+    const told = { stdout: '', stderr: '' }
+    const into = (stream: keyof typeof told) =>
+      new OutputPipe(
+        new Writable({
+          write(chunk, _encoding, done) {
+            told[stream] += String(chunk)
+            done()
+          },
+        }),
+      )
+    const io: Io = { ...own, stdout: into('stdout'), stderr: into('stderr'), environment: { SANDGLASS_HOME: '/nonexistent' } }
+    const code = await program(io, [...name.split(' '), '--surprise'])
+    assert.deepEqual({ code, ...told }, { code: 125, stdout: '', stderr: "sandglass: Unknown option '--surprise' (see --help)\n" }, name)
+  }
+})
+
 test('a mistake is answered with what to type instead', async () => {
   const said: [args: string[], says: RegExp][] = [
     [['extend', 'box', 'abc'], /^sandglass: the time is given as an option: sandglass extend box --ttl SECONDS /],
     [['extend', 'box', '600'], /sandglass extend box --ttl 600 /],
     [['ls', '--api-key-file', '/nofile'], /^sandglass: the file of --api-key-file, \/nofile, is not there; /],
     [['ls', '--api-key-file', '/'], /^sandglass: the file of --api-key-file, \/, cannot be read \(EISDIR\); /],
+    [['test', 'no-such', 'nor-such'], /^sandglass: one filter at a time, not no-such and nor-such /],
     [['logs'], /^sandglass: there is no installation in \/nonexistent; start one with `sandglass up`/],
     [['logs', '--follow', 'gateway'], /^sandglass: there is no installation in \/nonexistent; /],
   ]
