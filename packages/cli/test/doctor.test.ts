@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { ARTEFACT_CHECKS } from '../src/doctor/artefact-checks.ts'
 import { INSTALLATION_CHECKS } from '../src/doctor/installation-checks.ts'
-import type { FileFacts, Machine } from '../src/doctor/machine.ts'
+import { type FileFacts, type Machine, thisMachine } from '../src/doctor/machine.ts'
 import { MACHINE_CHECKS } from '../src/doctor/machine-checks.ts'
 
 const program: FileFacts = { mode: 0o755, size: 3_000_000, isFile: true, executable: true }
@@ -61,6 +64,7 @@ function machine({ files = {}, texts = {}, answers = {}, change = {} }: Sickness
   const allAnswers: Record<string, { status: number; body: string } | undefined> = {
     'http://127.0.0.1:7070/healthz': { status: 200, body: '' },
     'http://127.0.0.1:7071/healthz': { status: 200, body: '' },
+    'http://127.0.0.1:7072/healthz': { status: 200, body: '' },
     'http://127.0.0.1:7070/readyz': { status: 200, body: '' },
     'http://127.0.0.1:7071/readyz': { status: 200, body: '' },
     'http://127.0.0.1:7070/v1/templates': { status: 200, body: '' },
@@ -76,6 +80,7 @@ function machine({ files = {}, texts = {}, answers = {}, change = {} }: Sickness
     cache: '/c',
     apiPort: 7070,
     gatewayPort: 7071,
+    hostHealthPort: 7072,
     read: async (path) => allTexts[path],
     file: async (path) => allFiles[path],
     program: async (name) => `/usr/sbin/${name}`,
@@ -94,6 +99,29 @@ async function statuses(sick: Machine): Promise<Record<string, string>> {
 
 test('a healthy machine is all ok', async () => {
   assert.deepEqual(new Set(Object.values(await statuses(machine()))), new Set(['ok']))
+})
+
+test('a health port that no one has chosen is no port to look at', async () => {
+  const sick = machine({ change: { hostHealthPort: 0, listens: async () => assert.fail('nothing to connect to') } })
+  const check = INSTALLATION_CHECKS.find(({ name }) => name === 'host health port') ?? assert.fail()
+  assert.deepEqual(await check.run(sick), { status: 'ok', saw: 'a free one at each start; SANDGLASS_HOST_HEALTH_PORT gives one that stays' })
+})
+
+test('the ports are those of the environment, else of the last start, else the defaults', () => {
+  const home = mkdtempSync(join(tmpdir(), 'sandglass-doctor-'))
+  const portsOf = (environment: Record<string, string>) => {
+    const { apiPort, gatewayPort, hostHealthPort } = thisMachine({ SANDGLASS_HOME: home, ...environment })
+    return [apiPort, gatewayPort, hostHealthPort]
+  }
+  try {
+    assert.deepEqual(portsOf({}), [7070, 7071, 0])
+    writeFileSync(join(home, 'settings.json'), '{"host":"127.0.0.1","api_port":8080,"gateway_port":8081,"host_health_port":8082}')
+    assert.deepEqual(portsOf({}), [8080, 8081, 8082])
+    assert.deepEqual(portsOf({ SANDGLASS_API_PORT: '9090', SANDGLASS_HOST_HEALTH_PORT: '9092' }), [9090, 8081, 9092])
+    assert.throws(() => portsOf({ SANDGLASS_HOST_HEALTH_PORT: 'x' }), /SANDGLASS_HOST_HEALTH_PORT must be a port/)
+  } finally {
+    rmSync(home, { recursive: true })
+  }
 })
 
 const none: Partial<Machine> = { program: async () => undefined, run: async () => undefined }
@@ -116,6 +144,7 @@ const SICK: Record<string, [check: string, status: 'warn' | 'fail', sickness: Si
   'a manifest that is none': ['template base', 'fail', { texts: { '/c/templates/base.json': '{' } }],
   'a key that others can read': ['key files', 'fail', { files: { '/h/admin.key': { ...secret, mode: 0o644 } } }],
   'a port that another program has': ['api port', 'fail', { answers: { 'http://127.0.0.1:7070/healthz': { status: 404, body: '' } } }],
+  'a health port that another program has': ['host health port', 'fail', { answers: { 'http://127.0.0.1:7072/healthz': { status: 404, body: '' } } }],
   'an API that is not running': ['API', 'warn', { answers: { 'http://127.0.0.1:7070/readyz': undefined } }],
   'an API that is not ready': ['API', 'fail', { answers: { 'http://127.0.0.1:7070/readyz': { status: 503, body: '' } } }],
   'a key that is refused': ['API', 'fail', { answers: { 'http://127.0.0.1:7070/v1/templates': { status: 401, body: '' } } }],

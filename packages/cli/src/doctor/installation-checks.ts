@@ -38,28 +38,29 @@ const keyFiles: Check = {
   },
 }
 
+type Listener = { readonly name: string; readonly role: string; readonly variable: string; readonly port: (machine: Machine) => number }
+
 /** Either the installation's own process listens there, or nobody. */
-function port(name: string, number: (machine: Machine) => number): Check {
+function port({ name, role, variable, port: number }: Listener): Check {
   return {
     name: `${name} port`,
     async run(machine) {
       const value = number(machine)
+      if (value === 0) return ok(`a free one at each start; ${variable} gives one that stays`)
       const url = `http://127.0.0.1:${value}`
       if (!(await machine.listens(value))) return ok(`${value} is free`)
       const answer = await machine.get(`${url}/healthz`)
       if (answer?.status === 200) return ok(`${value} answers`)
-      return fail(
-        `${value} is taken by something else`,
-        `The ${name} cannot listen there.`,
-        `ss -ltnp 'sport = :${value}', or choose another: SANDGLASS_${name.toUpperCase()}_PORT`,
-      )
+      return fail(`${value} is taken by something else`, `The ${role} cannot listen there.`, `ss -ltnp 'sport = :${value}', or choose another: ${variable}`)
     },
   }
 }
 
-function apiPort(machine: Machine): number {
-  return machine.apiPort
-}
+const PORTS: readonly Listener[] = [
+  { name: 'api', role: 'API', variable: 'SANDGLASS_API_PORT', port: (machine) => machine.apiPort },
+  { name: 'gateway', role: 'gateway', variable: 'SANDGLASS_GATEWAY_PORT', port: (machine) => machine.gatewayPort },
+  { name: 'host health', role: 'host agent', variable: 'SANDGLASS_HOST_HEALTH_PORT', port: (machine) => machine.hostHealthPort },
+]
 
 /** What the profile names may be another machine, or another port than the default. */
 const api: Check = {
@@ -116,4 +117,4 @@ const hosts: Check = {
   },
 }
 
-export const INSTALLATION_CHECKS: readonly Check[] = [keyFiles, port('api', apiPort), port('gateway', (machine) => machine.gatewayPort), api, gateway, hosts]
+export const INSTALLATION_CHECKS: readonly Check[] = [keyFiles, ...PORTS.map(port), api, gateway, hosts]

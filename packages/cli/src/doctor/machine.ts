@@ -5,6 +5,7 @@ import { access, readFile, stat, statfs } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { availableParallelism, release, totalmem } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { resolveSettings } from '@sandglass/supervisor'
 
 export type FileFacts = { readonly mode: number; readonly size: number; readonly isFile: boolean; readonly executable: boolean }
 export type Ran = { readonly code: number; readonly output: string }
@@ -18,8 +19,11 @@ export type Machine = {
   /** SANDGLASS_HOME and SANDGLASS_CACHE. */
   readonly home: string
   readonly cache: string
+  /** Those of the next `up`: of the environment, else of the last one. */
   readonly apiPort: number
   readonly gatewayPort: number
+  /** 0: a free one at each start. */
+  readonly hostHealthPort: number
   /** Text of a file, or undefined. */
   read(path: string): Promise<string | undefined>
   file(path: string): Promise<FileFacts | undefined>
@@ -36,7 +40,6 @@ export type Machine = {
 const RUN_TIMEOUT_MS = 10_000
 const GET_TIMEOUT_MS = 5_000
 const CONNECT_TIMEOUT_MS = 1_000
-const DEFAULT_PORTS = { api: 7070, gateway: 7071 }
 
 async function orUndefined<T>(work: Promise<T>): Promise<T | undefined> {
   try {
@@ -70,12 +73,10 @@ function listens(port: number): Promise<boolean> {
   })
 }
 
-function portOf(text: string | undefined, fallback: number): number {
-  const port = Number(text)
-  return Number.isInteger(port) && port > 0 && port < 65_536 ? port : fallback
-}
-
+/** @throws CodedError `invalid_request` for ports that `up` would refuse too */
 export function thisMachine(environment: Readonly<Record<string, string | undefined>>): Machine {
+  const home = environment['SANDGLASS_HOME'] || '/var/lib/sandglass'
+  const { ports } = resolveSettings(home, environment, {})
   const file = async (path: string): Promise<FileFacts | undefined> => {
     const facts = await orUndefined(stat(path))
     if (facts === undefined) return undefined
@@ -87,10 +88,11 @@ export function thisMachine(environment: Readonly<Record<string, string | undefi
     kernel: release(),
     cpus: availableParallelism(),
     memoryBytes: totalmem(),
-    home: environment['SANDGLASS_HOME'] || '/var/lib/sandglass',
+    home,
     cache: environment['SANDGLASS_CACHE'] || '/var/cache/sandglass',
-    apiPort: portOf(environment['SANDGLASS_API_PORT'], DEFAULT_PORTS.api),
-    gatewayPort: portOf(environment['SANDGLASS_GATEWAY_PORT'], DEFAULT_PORTS.gateway),
+    apiPort: ports.api,
+    gatewayPort: ports.gateway,
+    hostHealthPort: ports.hostHealth,
     read: (path) => orUndefined(readFile(path, 'utf8')),
     file,
     async program(name) {
