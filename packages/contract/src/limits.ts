@@ -106,6 +106,8 @@ export const LIMITS = {
   sessionTicketMs: 30_000,
   sessionTicketsPerKey: 64,
   sessionHeartbeatMs: 10_000,
+  /** A client that answers nothing may hold back a terminal for so long while others look at it. */
+  terminalHoldMs: 9_000,
   sessionStartTimeoutMs: 10_000,
   accessCacheMs: 2_000,
   revocationMs: 5_000,

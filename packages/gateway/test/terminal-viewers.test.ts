@@ -1,14 +1,20 @@
 /** Several clients at one terminal of a real guest: all see every byte, and one can take it over. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { CLOSE_CODE } from '@sandglass/contract'
+import { CLOSE_CODE, LIMITS } from '@sandglass/contract'
+import { WebSocket } from 'ws'
 import { Bench } from './peers/bench.ts'
 import { Refused, type SessionClient } from './peers/session-client.ts'
 import { openTerminal, type } from './peers/terminal.ts'
 
+/** More than fits between the program and clients that read nothing. */
+const FLOOD_BYTES = 16_000_000
+/** Below what heartbeats take to find a dead line. */
+const SOON_MS = 2 * LIMITS.sessionHeartbeatMs - 2_000
+
 let bench: Bench
 before(async () => {
-  bench = await Bench.withGuest()
+  bench = await Bench.withGuest({ hurries: { ms: LIMITS.terminalHoldMs / 3, shortMs: 500 } })
 })
 after(() => bench[Symbol.asyncDispose]())
 
@@ -105,6 +111,44 @@ test('TE3: a holder whose line is dead blocks no takeover, and what it had typed
   await sees(taker, 'mine')
   await taker.status('exit')
   first.drop()
+})
+
+async function flooded(): Promise<{ first: SessionClient; viewer: SessionClient; all: (client: SessionClient) => boolean }> {
+  const { first, id } = await shell()
+  const viewer = await open(`?id=${id}&view=1`)
+  await viewer.status('started')
+  for (const client of [first, viewer]) client.countOnly()
+  return { first, viewer, all: (client) => client.received.stdout > FLOOD_BYTES }
+}
+
+const flood = (client: SessionClient): Promise<void> => type(client, `head -c ${FLOOD_BYTES} /dev/zero; exit\n`)
+
+test('a viewer whose line is dead is cut, and holds back the others no longer than terminalHoldMs', async () => {
+  const { first, viewer, all } = await flooded()
+  viewer.socket.pause()
+  await flood(first)
+  await first.until(() => all(first), SOON_MS)
+  await first.status('exit')
+  viewer.drop()
+})
+
+test('a viewer that lives and reads nothing for a while is waited for, and loses nothing', async () => {
+  const { first, viewer, all } = await flooded()
+  viewer.isReading = false
+  let asked = 0
+  const { promise: askedOften, resolve } = Promise.withResolvers<void>()
+  viewer.socket.on('ping', () => {
+    asked += 1
+    if (asked === 8) resolve()
+  })
+  await flood(first)
+  await Promise.race([askedOften, viewer.closed])
+  assert.equal(viewer.socket.readyState, WebSocket.OPEN)
+  assert.ok(!all(first))
+  viewer.isReading = true
+  viewer.credit(LIMITS.outputCreditBytes)
+  await Promise.all([first, viewer].map((client) => client.until(() => all(client))))
+  assert.ok(viewer.statuses.every(({ type }) => type !== 'gap'))
 })
 
 for (const query of [

@@ -17,6 +17,7 @@ import type { World } from '../world.ts'
 import type { Opening } from './opening.ts'
 import { SessionSocket } from './session-socket.ts'
 import { terminalOpening } from './terminal-request.ts'
+import { Viewers } from './viewers.ts'
 import { Writers } from './writers.ts'
 
 const PATH = /^\/v1\/sandboxes\/([^/?#]+)\/(exec|terminal)(?:\?|$)/
@@ -38,11 +39,11 @@ export function acceptSessions(server: Server, door: SessionDoor): void {
     handleProtocols: () => WS_SUBPROTOCOL,
   })
   const writers = new Writers()
-  const inside = { ...door, writers }
+  const inside = { ...door, writers, viewers: new Viewers() }
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => void accept(sockets, inside, request, socket, head))
 }
 
-type Inside = SessionDoor & { readonly writers: Writers }
+type Inside = SessionDoor & { readonly writers: Writers; readonly viewers: Viewers }
 
 async function accept(sockets: WebSocketServer, door: Inside, request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
   const requestId = newRequestId(door.world.random)
@@ -76,13 +77,13 @@ async function accept(sockets: WebSocketServer, door: Inside, request: IncomingM
 
 type Accepted = { readonly admitted: Admitted; readonly opening: Opening | undefined; readonly requestId: string; readonly socket: WebSocket }
 
-async function serve({ world, writers }: Inside, accepted: Accepted, { kind, sandbox }: Wanted): Promise<void> {
+async function serve({ world, writers, viewers }: Inside, accepted: Accepted, { kind, sandbox }: Wanted): Promise<void> {
   const { admitted, requestId } = accepted
   admitted.session.becomeStream()
   world.metrics.count('sandglass_gateway_sessions_total', { kind })
   world.log('info', 'session_opened', { request_id: requestId, kind, sandbox })
   const startedMs = world.nowMs()
-  await new SessionSocket({ ...accepted, writers, world }).run()
+  await new SessionSocket({ ...accepted, writers, viewers, world }).run()
   admitted.session[Symbol.dispose]()
   const durationMs = world.nowMs() - startedMs
   world.metrics.observeSeconds('sandglass_gateway_session_duration_seconds', { kind }, durationMs / 1_000)

@@ -28,6 +28,7 @@ import { openOutput } from './open-output.ts'
 import { type Opening, sinceOf } from './opening.ts'
 import { Session, type SessionAction, type SessionEvent } from './session.ts'
 import type { StdinBatch } from './stdin-queue.ts'
+import type { Viewers } from './viewers.ts'
 import type { Writer, Writers } from './writers.ts'
 
 /** Bytes that may wait in the socket before no more output is read. */
@@ -37,6 +38,9 @@ const LAST_INPUT_MS = 2_000
 /** A client that must leave and does not answer the close is cut. */
 const FORCED_CLOSE_MS = 1_000
 const MISSED_HEARTBEATS = 2
+/** Looks at a client that holds back a terminal which others look at too. Each asks it for an answer, the last of those without one cuts it. */
+const HOLD_LOOKS = 3
+const HOLD_LOOK_MS = LIMITS.terminalHoldMs / HOLD_LOOKS
 const FORCED: ReadonlySet<number> = new Set([CLOSE_CODE.revoked, CLOSE_CODE.ended, CLOSE_CODE.goingAway, CLOSE_CODE.unauthenticated, CLOSE_CODE.takenOver])
 
 const process = parserOf(ProcessSchema)
@@ -48,6 +52,7 @@ export type SessionSocketOptions = {
   readonly opening: Opening | undefined
   readonly requestId: string
   readonly writers: Writers
+  readonly viewers: Viewers
   readonly world: World
 }
 
@@ -57,22 +62,26 @@ export class SessionSocket {
   readonly #world: World
   readonly #session: Session
   readonly #writers: Writers
+  readonly #viewers: Viewers
   readonly #writer: Writer = { end: (error) => this.#takenOver(error), isShared: false }
   #stopWriting: (() => void) | undefined
+  #stopViewing: (() => void) | undefined
   readonly #stopOutput = new AbortController()
   readonly #stopInput = new AbortController()
   readonly #closed = Promise.withResolvers<void>()
   #output: AsyncGenerator<readonly OutputEvent[]> | undefined
   #isPumping = false
   #missedHeartbeats = 0
+  #unansweredLooks = 0
   #onInputDone: () => void = () => undefined
   readonly #timers = new Set<() => void>()
 
-  constructor({ socket, admitted, opening, requestId, writers, world }: SessionSocketOptions) {
+  constructor({ socket, admitted, opening, requestId, writers, viewers, world }: SessionSocketOptions) {
     this.#socket = socket
     this.#admitted = admitted
     this.#world = world
     this.#writers = writers
+    this.#viewers = viewers
     this.#session = new Session({ opening, requestId, newKey: () => `gw-${randomBase32(world.random)}`, sharesInput: () => this.#writer.isShared })
   }
 
@@ -88,6 +97,7 @@ export class SessionSocket {
     await this.#closed.promise
     signal.removeEventListener('abort', onRevoked)
     this.#stopWriting?.()
+    this.#stopViewing?.()
     this.#apply({ type: 'clientGone' })
     for (const cancel of this.#timers) cancel()
     await this.#lastInput()
@@ -97,16 +107,19 @@ export class SessionSocket {
   #listen(): void {
     const socket = this.#socket
     socket.on('message', (data, isBinary) => {
-      this.#missedHeartbeats = 0
+      this.#heard()
       const bytes = Buffer.isBuffer(data) ? data : Buffer.alloc(0)
       this.#apply({ type: 'message', bytes, isBinary })
     })
-    socket.on('pong', () => {
-      this.#missedHeartbeats = 0
-    })
+    socket.on('pong', () => this.#heard())
     // A broken frame or a message that is too large: the library closes with its own code.
     socket.on('error', () => undefined)
     socket.once('close', () => this.#closed.resolve())
+  }
+
+  #heard(): void {
+    this.#missedHeartbeats = 0
+    this.#unansweredLooks = 0
   }
 
   #timer(ms: number, callback: () => void): void {
@@ -121,8 +134,7 @@ export class SessionSocket {
     this.#timer(LIMITS.sessionHeartbeatMs, () => {
       this.#missedHeartbeats += 1
       if (this.#missedHeartbeats > MISSED_HEARTBEATS) {
-        this.#world.metrics.count('sandglass_gateway_sessions_dead_total')
-        this.#socket.terminate()
+        this.#cutDead()
         return
       }
       if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping()
@@ -131,9 +143,40 @@ export class SessionSocket {
     })
   }
 
+  #cutDead(): void {
+    this.#world.metrics.count('sandglass_gateway_sessions_dead_total')
+    this.#socket.terminate()
+  }
+
+  #becomeViewer(): void {
+    const { terminal, isOver } = this.#session
+    if (terminal === undefined || isOver || this.#stopViewing !== undefined) return
+    const name = `${this.#admitted.session.grant.sandboxId} ${terminal}`
+    this.#stopViewing = this.#viewers.join(name)
+    this.#watchHold(name)
+  }
+
+  /**
+   * Everybody at a terminal waits for the slowest, which is no harm while that one lives: its person paused it. One whose line is dead is
+   * found by its heartbeats only when the others have waited for half a minute, so while it holds them back it is asked more often.
+   */
+  #watchHold(terminal: string): void {
+    this.#timer(HOLD_LOOK_MS, () => {
+      const isHeldBack = this.#session.isHeldBack || this.#socket.bufferedAmount >= SOCKET_BYTES
+      if (!isHeldBack || !this.#viewers.areSeveral(terminal)) this.#unansweredLooks = 0
+      else {
+        this.#unansweredLooks += 1
+        if (this.#unansweredLooks === HOLD_LOOKS) return this.#cutDead()
+        if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping()
+      }
+      this.#watchHold(terminal)
+    })
+  }
+
   #apply(event: SessionEvent): void {
     for (const action of this.#session.on(event)) this.#do(action)
     this.#becomeWriter()
+    this.#becomeViewer()
     if (this.#session.isOver) this.#stopOutput.abort(lostContact())
     if (!this.#session.hasInput) this.#onInputDone()
     void this.#pump()

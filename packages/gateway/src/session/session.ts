@@ -109,6 +109,16 @@ export class Session {
     return { process: process.id, takesOver: opening.type === 'attach' && opening.takesOver }
   }
 
+  /** Set once it has started with a terminal, typing or only watching. */
+  get terminal(): string | undefined {
+    return this.#process?.tty === true ? this.#process.id : undefined
+  }
+
+  /** The client has to read before more output can go out. */
+  get isHeldBack(): boolean {
+    return this.#phase === 'running' && !this.#gate.isEmpty
+  }
+
   /** The next piece of output may be read. */
   get wantsOutput(): boolean {
     return (this.#phase === 'opening' || this.#phase === 'running') && this.#gate.isEmpty

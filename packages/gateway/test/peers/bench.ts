@@ -20,6 +20,8 @@ type BenchOptions = {
   readonly tracing?: Tracing
   /** No timer of the gateway ever fires. */
   readonly isTimeless?: boolean
+  /** Waits of exactly `ms` take `shortMs`. */
+  readonly hurries?: { readonly ms: number; readonly shortMs: number }
 }
 
 function shortened(world: World, shortMs: number, upToMs: number): World {
@@ -45,13 +47,14 @@ export class Bench implements AsyncDisposable {
 
   static async scripted(
     script: HostScript,
-    { origins = [], shortenMs, shortensUpToMs = Number.POSITIVE_INFINITY, tracing, isTimeless = false }: BenchOptions = {},
+    { origins = [], shortenMs, shortensUpToMs = Number.POSITIVE_INFINITY, tracing, isTimeless = false, hurries }: BenchOptions = {},
   ): Promise<Bench> {
     const control = new ScriptedControlPlane()
     const controlUrl = await control.listen()
     const host = await ScriptedHost.start(script)
     const real = systemWorld(silentLog, tracing)
-    const world: World = isTimeless ? { ...real, timer: () => () => undefined } : real
+    const timed: World = isTimeless ? { ...real, timer: () => () => undefined } : real
+    const world: World = hurries === undefined ? timed : { ...timed, timer: (ms, callback) => timed.timer(ms === hurries.ms ? hurries.shortMs : ms, callback) }
     const gateway = createGateway({
       control: new HttpControlClient(controlUrl, GATEWAY_TOKEN),
       hosts: tokenConnector(GATEWAY_TOKEN),
@@ -64,9 +67,12 @@ export class Bench implements AsyncDisposable {
     return bench
   }
 
-  static async withGuest(): Promise<Bench> {
+  static async withGuest(options: BenchOptions = {}): Promise<Bench> {
     const guest = await GuestProcess.start()
-    const bench: Bench = await Bench.scripted(guestScript(guest, () => bench.generation))
+    const bench: Bench = await Bench.scripted(
+      guestScript(guest, () => bench.generation),
+      options,
+    )
     bench.guest = guest
     return bench
   }
