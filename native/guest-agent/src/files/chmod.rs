@@ -1,4 +1,8 @@
 //! Mode and owner, of one entry or a tree. Links inside a tree get the owner, never the mode, and are not followed.
+//!
+//! Devices, and the places that nothing may remove (see `protected`), can be changed like anything else, as `chmod` in a
+//! container can: the kernel asks whether the chosen user may, each sandbox has its own `/dev`, and a mode that was a
+//! mistake is set back by the same call, while a device that is removed is gone for good.
 
 use std::ffi::CStr;
 use std::io;
