@@ -215,6 +215,38 @@ for (const status of [201, 204, 304]) {
   })
 }
 
+test('a list that breaks before its first entry is refused with a problem', async () => {
+  serve(({ stream }) => {
+    stream.respond({ ':status': 200, 'content-type': 'application/x-ndjson' })
+    stream.end('no JSON\n')
+  })
+  assert.equal(await codeOf(await bench.ask('/files/list?path=/a', { headers: { accept: 'application/x-ndjson' } })), 'internal')
+})
+
+for (const bytes of [0, 5]) {
+  test(`a stream that breaks behind all of the ${bytes} bytes that were announced leaves the client’s connection usable`, { timeout: 10_000 }, async () => {
+    const broken = Promise.withResolvers<void>()
+    serve(({ stream }) => {
+      stream.respond({ ':status': 200, 'content-length': String(bytes) })
+      stream.write('x'.repeat(bytes), () => setTimeout(() => stream.destroy(new Error('reset')), 50))
+      stream.once('close', broken.resolve)
+    })
+    const socket = connect(Number(new URL(bench.url).port), '127.0.0.1')
+    let text = ''
+    socket.on('data', (chunk) => {
+      text += chunk.toString()
+    })
+    socket.write(`GET /v1/sandboxes/${SANDBOX}/files?path=/a HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${bench.key.text}\r\n\r\n`)
+    await broken.promise
+    // What the host sends comes in order, so by the answer to this the gateway has heard of it, and would have cut the connection.
+    serve(({ stream }) => answerJson(stream, 200, { items: [] }))
+    assert.equal((await bench.ask('/processes')).status, 200)
+    socket.write('GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
+    await once(socket, 'close')
+    assert.match(text, /200 OK[\s\S]*200 OK/)
+  })
+}
+
 test('an early refusal answers an upload that goes on', async () => {
   serve(({ stream }) => answerJson(stream, 403, { code: 'permission_denied', detail: 'No.' }))
   const response = await bench.ask('/files?path=/a', { method: 'PUT', body: Buffer.alloc(4_000_000) })

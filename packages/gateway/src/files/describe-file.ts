@@ -1,5 +1,5 @@
 /** What a path is, and what a directory holds. */
-import { FileInfoSchema, FileListSchema, LIMITS, parserOf } from '@sandglass/contract'
+import { type FileInfo, FileInfoSchema, FileListSchema, LIMITS, parserOf } from '@sandglass/contract'
 import { downloadChunks } from '../hosts/steady-body.ts'
 import type { Answer, Call } from '../http/call.ts'
 import { writeChunk } from '../http/client-stream.ts'
@@ -22,11 +22,17 @@ export async function listFiles(call: Call): Promise<Answer> {
   return { status: 200, json: await guest.json({ method: 'GET', path, isRepeatable: true, signal: session.signal }, list, LIMITS.guestListBytes) }
 }
 
+const lineOf = (entry: FileInfo): string => `${JSON.stringify(entry)}\n`
+
 /** All entries of a directory of any size, one line each. */
 async function streamList({ guest, session, response, world }: Call, path: string): Promise<Answer> {
   const answer = await guest.send({ method: 'GET', path, headers: { accept: NDJSON_MEDIA_TYPE }, isRepeatable: true, signal: session.signal })
+  const entries = jsonLines(downloadChunks(answer, world), info)
+  // What fails before the first entry can still be told.
+  const first = await entries.next()
   response.writeHead(200, { 'content-type': NDJSON_MEDIA_TYPE, 'cache-control': 'no-store' })
-  for await (const entry of jsonLines(downloadChunks(answer, world), info)) await writeChunk(response, `${JSON.stringify(entry)}\n`)
+  if (first.done !== true) await writeChunk(response, lineOf(first.value))
+  for await (const entry of entries) await writeChunk(response, lineOf(entry))
   response.end()
   return 'streamed'
 }

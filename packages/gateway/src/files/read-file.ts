@@ -16,8 +16,9 @@ export async function readFile(call: Call): Promise<Answer> {
   response.writeHead(answer.status, fileHeaders(answer))
   if (answer.status !== 304) {
     response.flushHeaders()
-    const sent = await writeAll(response, answer, call.world)
-    if (sent !== (contentLengthOf(answer) ?? sent)) throw lostContact()
+    const length = contentLengthOf(answer)
+    const sent = await writeAll(response, answer, call.world, length)
+    if (sent !== (length ?? sent)) throw lostContact()
   }
   response.end()
   return 'streamed'

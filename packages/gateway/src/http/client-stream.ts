@@ -54,13 +54,22 @@ async function writeTogether(response: ServerResponse, chunks: readonly Uint8Arr
   return bytes
 }
 
-/** Copies the whole body of an answer, or throws; then the caller destroys the connection. @returns bytes @throws ClientGone, or as `nextOfDownload` */
-export async function writeAll(response: ServerResponse, answer: HostAnswer, world: World): Promise<number> {
+/**
+ * Copies the whole body of an answer, or throws; then the caller destroys the connection.
+ * @param announcedBytes what the client was told to expect. With the last of them the answer is whole to it and the connection free for its next
+ * request, so what becomes of the host's stream behind them must not touch it.
+ * @returns bytes
+ * @throws ClientGone, or as `nextOfDownload`
+ */
+export async function writeAll(response: ServerResponse, answer: HostAnswer, world: World, announcedBytes = Number.POSITIVE_INFINITY): Promise<number> {
   let bytes = 0
   try {
-    for (let chunks = await nextOfDownload(answer, world); chunks !== undefined; chunks = await nextOfDownload(answer, world)) {
+    while (bytes < announcedBytes) {
+      const chunks = await nextOfDownload(answer, world)
+      if (chunks === undefined) return bytes
       bytes += await writeTogether(response, chunks)
     }
+    answer.leave(world)
   } finally {
     answer.cancel()
   }
