@@ -1,5 +1,5 @@
 /** Tracing by OpenTelemetry's own SDK. Spans wait in a bounded queue and are dropped past it: a collector that is away holds up nothing. */
-import { type Context, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api'
+import { type Context, type HrTime, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
@@ -8,7 +8,10 @@ import { isTraceparent, type OpenSpan, type Tracing } from './tracing.ts'
 const QUEUED_SPANS = 2_048
 const EXPORT_DELAY_MS = 1_000
 const EXPORT_TIMEOUT_MS = 5_000
-const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL } as const
+const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT, consumer: SpanKind.CONSUMER, internal: SpanKind.INTERNAL } as const
+
+/** Seconds and nanoseconds: a `Date` would cut off what is below a millisecond, and short phases with it. */
+const timeOf = (wallMs: number): HrTime => [Math.floor(wallMs / 1_000), Math.round((wallMs % 1_000) * 1e6)]
 
 function contextOf(parent: string | undefined): Context {
   if (!isTraceparent(parent)) return ROOT_CONTEXT
@@ -27,7 +30,7 @@ function opened(span: Span): OpenSpan {
     set: (attributes) => void span.setAttributes(attributes),
     end({ error, endedAtMs } = {}) {
       if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: error })
-      span.end(endedAtMs === undefined ? undefined : new Date(endedAtMs))
+      span.end(endedAtMs === undefined ? undefined : timeOf(endedAtMs))
     },
   }
 }
@@ -49,11 +52,7 @@ export function openTelemetry({ service, version }: { readonly service: string; 
     isOn: true,
     open: (name, { kind, parent, attributes = {}, startedAtMs }) =>
       opened(
-        tracer.startSpan(
-          name,
-          { kind: KINDS[kind], attributes, ...(startedAtMs === undefined ? {} : { startTime: new Date(startedAtMs) }) },
-          contextOf(parent),
-        ),
+        tracer.startSpan(name, { kind: KINDS[kind], attributes, ...(startedAtMs === undefined ? {} : { startTime: timeOf(startedAtMs) }) }, contextOf(parent)),
       ),
     stop: () => provider.shutdown(),
   }

@@ -4,7 +4,8 @@
  * A trace crosses processes as a W3C `traceparent` (https://www.w3.org/TR/trace-context/), which is a hint like every message: lost or wrong,
  * it changes what an operator sees and nothing else. A role that records nothing hands on what it was given.
  */
-export type SpanKind = 'server' | 'client' | 'internal'
+/** `consumer`: works on what was sent to it, while nobody holds a request open for the answer. */
+export type SpanKind = 'server' | 'client' | 'consumer' | 'internal'
 /** Never a secret, never text that a client chose beyond ids and names. */
 export type Attributes = Readonly<Record<string, string | number | boolean>>
 
@@ -34,7 +35,7 @@ export type Tracing = {
 
 const VERSION_00 = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
 
-export const isTraceparent = (text: string | undefined): text is string => text !== undefined && VERSION_00.test(text)
+export const isTraceparent = (value: unknown): value is string => typeof value === 'string' && VERSION_00.test(value)
 
 export const noTracing: Tracing = {
   isOn: false,

@@ -23,8 +23,8 @@ test('a span and its child arrive in the trace of the caller', async () => {
   using _ = withEndpoint(collector.url)
   const tracing = await startTracing(role)
   const outer = tracing.open('POST /v1/sandboxes', { kind: 'server', parent: PARENT, attributes: { 'http.request.method': 'POST' } })
-  const inner = tracing.open('place', { kind: 'internal', parent: outer.traceparent, startedAtMs: 1_000 })
-  inner.end({ endedAtMs: 1_250 })
+  const inner = tracing.open('place', { kind: 'internal', parent: outer.traceparent, startedAtMs: 1_000.5 })
+  inner.end({ endedAtMs: 1_250.25 })
   outer.end({ error: 'quota_exceeded' })
   await tracing.stop()
 
@@ -36,8 +36,8 @@ test('a span and its child arrive in the trace of the caller', async () => {
   assert.equal(post.error, 'quota_exceeded')
   assert.equal(post.attributes.get('http.request.method'), 'POST')
   assert.equal(place.parentSpanId, post.spanId)
-  assert.equal(place.startNano, 1_000_000_000n)
-  assert.equal(place.endNano, 1_250_000_000n)
+  assert.equal(place.startNano, 1_000_500_000n)
+  assert.equal(place.endNano, 1_250_250_000n)
 })
 
 test('a caller that is not sampled is not recorded, and the next hop is told so', async () => {
