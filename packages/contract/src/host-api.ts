@@ -43,7 +43,13 @@ export const RenewedLeaseSchema = closed({ epoch: position, seq: position })
 
 /** One line of GET /internal/v1/hosts/{host_id}/watch?epoch=N (NDJSON). `synced` follows the orders that were due when the watch opened. */
 export const HostOrderSchema = Type.Union([
-  closed({ type: Type.Literal('start'), ticket: SignedSchema, spec: Type.String({ maxLength: LIMITS.hostWatchLineBytes }) }),
+  closed({
+    type: Type.Literal('start'),
+    ticket: SignedSchema,
+    spec: Type.String({ maxLength: LIMITS.hostWatchLineBytes }),
+    /** W3C `traceparent` of the create that this start is for. A hint beside what is signed: whatever is here, or nothing, the order is the same one. */
+    traceparent: Type.Optional(Type.Unknown()),
+  }),
   closed({ type: Type.Literal('end'), order: SignedSchema }),
   /** Due until its version is acknowledged. `spec` is the text that the pool's key is the digest of. */
   closed({ type: Type.Literal('pool'), order: SignedSchema, spec: Type.String({ maxLength: 4_096 }) }),

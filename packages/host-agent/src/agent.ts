@@ -91,6 +91,7 @@ export async function startAgent(configuration: Configuration, world: AgentWorld
   const workers = await recoveredWorkers({
     ...shared,
     records: sandboxRecords(layout.sandboxes),
+    tracing,
     pools,
     position: () => ({ hostId: lease.record.host_id, epoch: lease.record.epoch, lastSeq: lease.record.last_seq }),
     localOffer,

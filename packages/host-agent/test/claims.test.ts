@@ -12,7 +12,7 @@ import { ScriptedHost } from './support/scripted-host.ts'
 import { until } from './support/until.ts'
 
 const pool = { key: poolKeyOf(poolSpecOf(spec)), version: 8, target: 1 }
-const order = { ticket: ticketOf({ pool }), spec, heardAtMs: performance.now() }
+const order = { ticket: ticketOf({ pool }), spec, traceparent: undefined, heardAtMs: performance.now() }
 
 class Claim implements AsyncDisposable {
   readonly host = new ScriptedHost()
@@ -67,12 +67,30 @@ test('the pick is on disk before the member learns whose it is (member.record), 
   assert.equal(claim.worker.record?.runtime?.path, 'claimed')
 })
 
+test('a claim is a hit in the trace of its create, with the phases of a claim alone', async () => {
+  await using claim = await Claim.open()
+  const { recorded } = claim.host
+  claim.worker.takeStart({ ...order, traceparent: `00-${'c'.repeat(32)}-${'d'.repeat(16)}-01` })
+  await claim.untilHappened('write running 5')
+  const [whole, ...phases] = recorded.spans
+  assert.equal(whole?.attributes['sandglass.pool'], 'hit')
+  assert.equal(whole.attributes['sandglass.outcome'], 'ready')
+  assert.deepEqual(
+    phases.map(({ name }) => name),
+    ['accept', 'pick', 'record', 'identity', 'limits'].map((phase) => `sandbox.start.${phase}`),
+  )
+})
+
 test('a pick that cannot be written gives the member to nobody (member.record)', async () => {
   await using claim = await Claim.open()
   claim.host.failures.add('write launching 5')
   claim.worker.takeStart(order)
   await claim.untilHappened('refused 5')
   assert.deepEqual(claim.host.happened, ['write launching 5 fails', 'spoilt', 'refused 5', 'put back'])
+  assert.deepEqual(
+    claim.host.recorded.spans.flatMap(({ ended }) => ended?.error ?? []),
+    ['unavailable'],
+  )
 })
 
 test('a ticket that grew too old while its claim waited puts the member back', async () => {

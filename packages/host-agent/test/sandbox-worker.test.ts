@@ -10,7 +10,7 @@ import { ScriptedHost } from './support/scripted-host.ts'
 import { until } from './support/until.ts'
 
 const endOrder = (upto: number): EndOrder => ({ kind: 'end', sandbox: SANDBOX, upto, host: HOST, term: TERM, pool: null })
-const startOrder = { ticket: ticketOf(), spec, heardAtMs: 0 }
+const startOrder = { ticket: ticketOf(), spec, traceparent: undefined, heardAtMs: 0 }
 
 const untilHappened = (host: ScriptedHost, what: string): Promise<true> => until(what, () => (host.happened.includes(what) ? true : undefined))
 

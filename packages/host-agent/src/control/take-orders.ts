@@ -15,6 +15,7 @@ import {
   type StartTicket,
   verifySigned,
 } from '@sandglass/contract'
+import { isTraceparent } from '@sandglass/telemetry'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { Pools } from '../pools/pools.ts'
@@ -39,7 +40,7 @@ export function takeOrder(order: Extract<HostOrder, { type: 'start' | 'end' | 'p
   else if (order.type === 'end' && payload.kind === 'end') {
     if (payload.pool !== null) world.pools.learn(payload.pool)
     world.workers.of(payload.sandbox).takeEnd(payload)
-  } else if (order.type === 'start' && payload.kind === 'start') takeStart(payload, order.spec, world)
+  } else if (order.type === 'start' && payload.kind === 'start') takeStart(payload, order, world)
   else world.log.error('order.wrong_kind', { type: order.type, kind: payload.kind })
 }
 
@@ -47,7 +48,11 @@ function takePool({ epoch, key, version, target }: PoolOrder, text: string, worl
   if (!world.pools.obey(epoch, { key, version, target }, parsePoolSpec(text, key))) world.log.warn('pool.order_stale', { pool: key, epoch, version })
 }
 
-function takeStart(ticket: StartTicket, text: string, world: OrderWorld): void {
+function takeStart(
+  ticket: StartTicket,
+  { spec: text, traceparent }: Pick<Extract<HostOrder, { type: 'start' }>, 'spec' | 'traceparent'>,
+  world: OrderWorld,
+): void {
   const heardAtMs = world.clock.nowMs()
   let spec: ReturnType<typeof parseSpec>
   try {
@@ -63,5 +68,5 @@ function takeStart(ticket: StartTicket, text: string, world: OrderWorld): void {
     world.reports.add({ type: 'refused', sandbox: ticket.sandbox, generation: ticket.generation, code, detail: message })
     return
   }
-  world.workers.of(ticket.sandbox).takeStart({ ticket, spec, heardAtMs })
+  world.workers.of(ticket.sandbox).takeStart({ ticket, spec, traceparent: isTraceparent(traceparent) ? traceparent : undefined, heardAtMs })
 }

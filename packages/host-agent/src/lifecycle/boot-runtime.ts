@@ -13,7 +13,7 @@ import { type ChannelInput, GuestChannel } from '../guest/guest-channel.ts'
 import { awaitGuest } from './await-guest.ts'
 import type { LifecycleWorld } from './lifecycle-world.ts'
 import { makeDirectories } from './make-directories.ts'
-import { type Stopwatch, stopwatch } from './stopwatch.ts'
+import { type OnPhase, type Stopwatch, stopwatch } from './stopwatch.ts'
 
 export type RuntimeOwner = { readonly sandbox: string; readonly generation: number }
 
@@ -26,6 +26,7 @@ export type BootInput = {
   /** It is booted ahead of need, and yields to what runs. */
   readonly yields: boolean
   readonly onLost: () => void
+  readonly onPhase?: OnPhase | undefined
 }
 
 export type BootedRuntime = {
@@ -47,7 +48,7 @@ export async function bootRuntime(world: LifecycleWorld, input: BootInput, signa
   const { clock, faults } = world
   const { name, spec, owner } = input
   const driver = world.driver(spec.driver)
-  const watch = stopwatch(() => clock.nowMs())
+  const watch = stopwatch(() => clock.nowMs(), clock.nowMs(), input.onPhase)
   let expected: ExpectedGuest = { sandbox: owner?.sandbox ?? null, generation: owner?.generation ?? null, bootId: null }
   let onLost = input.onLost
 

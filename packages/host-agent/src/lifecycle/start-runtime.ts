@@ -8,7 +8,7 @@ import type { GuestChannel } from '../guest/guest-channel.ts'
 import { type BootedRuntime, bootRuntime } from './boot-runtime.ts'
 import { identifyRuntime } from './identify-runtime.ts'
 import type { LifecycleWorld, RuntimeIdentity } from './lifecycle-world.ts'
-import { type Stopwatch, stopwatch } from './stopwatch.ts'
+import { type OnPhase, type Stopwatch, stopwatch } from './stopwatch.ts'
 
 export type StartedRuntime = { readonly channel: GuestChannel; readonly seen: Pick<RuntimeIntent, 'guest_boot_id' | 'evidence' | 'timings_ms'> }
 
@@ -18,14 +18,16 @@ export type StartInput = {
   readonly onLost: () => void
   /** Phases before this one, for the report. */
   readonly before: Readonly<Record<string, number>>
+  readonly onPhase?: OnPhase | undefined
 }
 
 /** @throws Error naming the step's failure; what was made stays for `stopRuntime` */
 export async function startRuntime(world: LifecycleWorld, input: StartInput, signal: AbortSignal): Promise<StartedRuntime> {
-  const { runtime, spec, onLost, before } = input
-  const watch = stopwatch(() => world.clock.nowMs())
-  const booted = await bootRuntime(world, { name: runtime.name, epoch: runtime.epoch, owner: runtime, spec, yields: false, onLost }, signal)
-  const rest = stopwatch(() => world.clock.nowMs())
+  const { runtime, spec, onLost, before, onPhase } = input
+  const now = (): number => world.clock.nowMs()
+  const watch = stopwatch(now)
+  const booted = await bootRuntime(world, { name: runtime.name, epoch: runtime.epoch, owner: runtime, spec, yields: false, onLost, onPhase }, signal)
+  const rest = stopwatch(now, now(), onPhase)
   return identified(world, booted, { runtime, spec, watch: rest }, signal, () => ({ ...before, ...booted.laps, ...rest.laps, total: watch.total() }))
 }
 
@@ -33,7 +35,7 @@ export async function startRuntime(world: LifecycleWorld, input: StartInput, sig
 export async function claimRuntime(
   world: LifecycleWorld,
   member: BootedRuntime,
-  { runtime, spec, onLost, watch }: Omit<StartInput, 'before'> & { readonly watch: Stopwatch },
+  { runtime, spec, onLost, watch }: Omit<StartInput, 'before' | 'onPhase'> & { readonly watch: Stopwatch },
   signal: AbortSignal,
 ): Promise<StartedRuntime> {
   member.giveTo(runtime, onLost)

@@ -7,7 +7,13 @@
 import type { EndOrder, RuntimeSpec, StartTicket } from '@sandglass/contract'
 import type { Ended } from '../domain/sandbox-record.ts'
 
-export type StartOrder = { readonly ticket: StartTicket; readonly spec: RuntimeSpec; readonly heardAtMs: number }
+export type StartOrder = {
+  readonly ticket: StartTicket
+  readonly spec: RuntimeSpec
+  /** Of the create that it is for; undefined when that is in no trace. */
+  readonly traceparent: string | undefined
+  readonly heardAtMs: number
+}
 
 export type Work =
   | { readonly kind: 'obey_end'; readonly order: EndOrder }

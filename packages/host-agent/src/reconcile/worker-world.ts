@@ -1,4 +1,5 @@
 /** What the worker of a sandbox needs from its host. */
+import type { Tracing } from '@sandglass/telemetry'
 import type { Clock } from '../clock.ts'
 import type { HostPosition } from '../domain/decide-ticket.ts'
 import type { LocalOffer, LocalState } from '../domain/local-limits.ts'
@@ -19,6 +20,7 @@ export type WorkerWorld = {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: HostAgentMetrics
+  readonly tracing: Tracing
   readonly pools: Pick<Pools, 'claim' | 'settled' | 'stored' | 'remember' | 'stray'>
   position(): HostPosition
   localOffer(): LocalOffer

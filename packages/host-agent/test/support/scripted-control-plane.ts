@@ -94,8 +94,9 @@ export class ScriptedControlPlane {
     return { ticket, spec: text }
   }
 
-  sendStart(ticket: StartTicket, spec: string): void {
-    this.sendSigned(signPayload(ticket, this.key), spec)
+  /** @param beside what is signed: more fields of the line */
+  sendStart(ticket: StartTicket, spec: string, beside: object = {}): void {
+    this.#send({ type: 'start', ticket: signPayload(ticket, this.key), spec, ...beside })
   }
 
   sendSigned(ticket: Signed, spec: string): void {

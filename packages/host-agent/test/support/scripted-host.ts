@@ -4,6 +4,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type HostReport, LIMITS } from '@sandglass/contract'
+import { recordSpans } from '@sandglass/testkit'
 import { NO_USAGE } from '../../src/cgroups/runtime-usage.ts'
 import type { Clock } from '../../src/clock.ts'
 import type { Driver } from '../../src/drivers/contract.ts'
@@ -29,10 +30,12 @@ export class ScriptedHost {
   /** When a pool has come down to a claim's target. */
   settled: Promise<number> | undefined
   lastSeq = position.lastSeq
+  readonly recorded = recordSpans()
   /** The runtime's process is found. */
   alive = true
   readonly clock: Clock = {
     nowMs: () => performance.now(),
+    wallMs: () => Date.now(),
     async wait(_, signal) {
       await nextTurn()
       signal?.throwIfAborted()
@@ -88,6 +91,7 @@ export class ScriptedHost {
       clock: this.clock,
       log: silentLog,
       metrics: hostAgentMetrics(),
+      tracing: this.recorded.tracing,
       position: () => ({ ...position, lastSeq: this.lastSeq }),
       pools: {
         claim: async () => this.claimed,
