@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before } from 'node:test'
 import { type Operation, type Problem, parseProblem, type Role, type Sandbox } from '@sandglass/contract'
+import type { Tracing } from '@sandglass/telemetry'
 import { SimulatedHost, type SimulatedHostOptions, startTestPostgres, type TestPostgres } from '@sandglass/testkit'
 import pg from 'pg'
 import type { Config } from '../src/config.ts'
@@ -49,6 +50,7 @@ type Shared = {
 export type RigOptions = {
   readonly timing?: Partial<Timing>
   readonly faults?: Faults
+  readonly tracing?: Tracing
   /** A second process over the same database, with the same keys. */
   readonly twinOf?: Shared
   readonly config?: Partial<Config>
@@ -123,6 +125,7 @@ export async function startRig(postgres: TestPostgres, options: RigOptions = {})
       },
     },
     ...(options.faults === undefined ? {} : { faults: options.faults }),
+    ...(options.tracing === undefined ? {} : { tracing: options.tracing }),
   })
   const sql = new pg.Pool({ connectionString: databaseUrl, max: 4 })
   sql.on('error', () => undefined)
@@ -168,13 +171,17 @@ export async function startRig(postgres: TestPostgres, options: RigOptions = {})
     sql,
     hosts,
     call,
-    create: (body: unknown = {}, { wait = 10, idempotencyKey, key }: { wait?: number; idempotencyKey?: string; key?: string } = {}) =>
+    create: (
+      body: unknown = {},
+      { wait = 10, idempotencyKey, key, traceparent }: { wait?: number; idempotencyKey?: string; key?: string; traceparent?: string } = {},
+    ) =>
       call<Sandbox>('POST', '/v1/sandboxes', {
         key,
         body: { isolation: 'fake', ...(body as object) },
         headers: {
           ...(wait > 0 ? { prefer: `wait=${wait}` } : {}),
           ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+          ...(traceparent === undefined ? {} : { traceparent }),
         },
       }),
     get: async (id: string) => (await call<Sandbox>('GET', `/v1/sandboxes/${id}`)).body,

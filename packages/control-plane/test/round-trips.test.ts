@@ -1,6 +1,7 @@
 /** How often a create waits for Postgres from the request to the answer that it is ready. The number is held here, since it goes up unnoticed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { recordSpans } from '@sandglass/testkit'
 import pg from 'pg'
 import { type Rig, type RigOptions, startRig, usePostgres } from './harness.ts'
 import { makeMutant } from './mutant.ts'
@@ -35,12 +36,12 @@ async function roundTrips<T>(work: () => Promise<T>): Promise<{ result: T; count
   }
 }
 
-async function countOne(rig: Rig): Promise<number> {
+async function countOne(rig: Rig, traceparent?: string): Promise<number> {
   await rig.host({ capacity: { vcpu: 16, memory_mb: 16_384, disk_gb: 100 } })
   // At first connections are made, statements prepared, and what the join woke goes on beside; the least of some is the create alone.
   const counts: number[] = []
   for (let made = 0; made < CREATES; made += 1) {
-    const { result, count } = await roundTrips(() => rig.create())
+    const { result, count } = await roundTrips(() => rig.create({}, traceparent === undefined ? {} : { traceparent }))
     assert.equal(result.status, 201)
     counts.push(count)
   }
@@ -50,6 +51,11 @@ async function countOne(rig: Rig): Promise<number> {
 test(`a create is ready after at most ${MOST} round trips to the database`, async () => {
   await using rig = await startRig(postgres.current, OPTIONS)
   assert.ok((await countOne(rig)) <= MOST)
+})
+
+test('a create in a trace takes no more', async () => {
+  await using rig = await startRig(postgres.current, { ...OPTIONS, tracing: recordSpans().tracing })
+  assert.ok((await countOne(rig, `00-${'c'.repeat(32)}-${'d'.repeat(16)}-01`)) <= MOST)
 })
 
 test('a create that is placed later takes more: the count sees it', async () => {

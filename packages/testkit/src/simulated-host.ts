@@ -47,7 +47,8 @@ export type SimulatedHostOptions = {
   readonly acknowledges?: boolean
 }
 
-export type SeenStart = { readonly ticket: StartTicket; readonly spec: RuntimeSpec }
+/** `order`: the whole line, as it came. */
+export type SeenStart = { readonly ticket: StartTicket; readonly spec: RuntimeSpec; readonly order: Extract<HostOrder, { type: 'start' }> }
 
 const registered = parserOf(RegisteredHostSchema)
 const renewed = parserOf(RenewedLeaseSchema)
@@ -209,7 +210,7 @@ export class SimulatedHost {
       const ticket = verifySigned(order.ticket, this.#keys)
       if (ticket.kind !== 'start') throw new Error('a start order carried another payload')
       const spec = parseSpec(order.spec, ticket)
-      this.starts.push({ ticket, spec })
+      this.starts.push({ ticket, spec, order })
       await this.#start(ticket)
     }
     if (order.type === 'pool') {

@@ -52,7 +52,14 @@ async function create(context: RouteContext, { principal, body, request, reply }
   // Before the create, so that its end is not missed however soon it comes.
   const expected = waitMs === undefined || waitMs === 0 ? undefined : context.waiters.expect(ids.operationId, waitMs)
   try {
-    const made = await createSandbox(context, { principal, body, idempotencyKey: idempotencyKeyOf(request), requestId: request.id, ids })
+    const made = await createSandbox(context, {
+      principal,
+      body,
+      idempotencyKey: idempotencyKeyOf(request),
+      requestId: request.id,
+      traceparent: request.span?.traceparent,
+      ids,
+    })
     if (made.replayed) void reply.header('idempotency-replayed', 'true')
     const ready = made.replayed || expected === undefined ? undefined : await endOf(expected, waitSignal(reply))
     if (ready === undefined) await answerAsItIs(context, made, made.replayed ? waitMs : undefined, { principal, request, reply })

@@ -23,7 +23,8 @@ export function startLine(signer: TicketSigner, hostId: string, row: DueOrder): 
     networkMode: row.network_mode,
   }
   const ticket = { sandbox: row.sandbox_id, generation: row.generation, host: hostId, epoch: row.epoch, term: row.seq, amounts, pool: positionOf(row) }
-  return { type: 'start', ...signer.start(ticket, runtimeSpec(traits, { id: row.sandbox_id, env: row.env })) }
+  const signed = signer.start(ticket, runtimeSpec(traits, { id: row.sandbox_id, env: row.env }))
+  return { type: 'start', ...signed, ...(row.traceparent === null ? {} : { traceparent: row.traceparent }) }
 }
 
 export function endLine(signer: TicketSigner, hostId: string, row: DueOrder): HostOrder {

@@ -42,6 +42,8 @@ export type CreateRequest = {
   readonly body: CreateSandbox
   readonly idempotencyKey: string | undefined
   readonly requestId: string
+  /** Of the request's span, or what the caller gave when nothing is recorded here. */
+  readonly traceparent: string | undefined
   readonly ids: CreateIds
 }
 
@@ -124,7 +126,7 @@ async function createOperationOf(tx: Transaction, sandboxId: string): Promise<st
 async function describe(
   context: Context,
   tx: Transaction,
-  { body, principal, ids }: CreateRequest,
+  { body, principal, traceparent, ids }: CreateRequest,
   found: { readonly template: TemplateRow | undefined; readonly fleet: Fleet },
 ): Promise<NewSandbox> {
   const template = found.template ?? (await lateTemplate(context, tx, body))
@@ -148,6 +150,7 @@ async function describe(
     ttlSeconds: body.ttl_seconds ?? LIMITS.ttlSecondsDefault,
     operationId: ids.operationId,
     poolKey: poolKeyOf(poolSpec({ driver, template, resources, networkMode: 'none' })),
+    traceparent: traceparent ?? null,
   }
 }
 

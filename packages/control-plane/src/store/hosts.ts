@@ -51,7 +51,17 @@ export type DueOrderRow = Lease &
     | { readonly sandbox_id: null }
     | (Pick<
         SandboxRow,
-        'generation' | 'observed' | 'driver' | 'template_name' | 'template_digest' | 'network_mode' | 'env' | 'vcpu_milli' | 'memory_mb' | 'disk_gb'
+        | 'generation'
+        | 'observed'
+        | 'driver'
+        | 'template_name'
+        | 'template_digest'
+        | 'network_mode'
+        | 'env'
+        | 'traceparent'
+        | 'vcpu_milli'
+        | 'memory_mb'
+        | 'disk_gb'
       > & {
         readonly sandbox_id: string
         readonly assignment_generation: number

@@ -36,6 +36,7 @@ export type SandboxRow = {
   readonly start_timings_ms: Record<string, number> | null
   readonly start_path: StartPath | null
   readonly pool_key: string | null
+  readonly traceparent: string | null
   readonly operation_id: string
   readonly created_at: Date
   readonly ready_at: Date | null
@@ -58,6 +59,8 @@ export type NewSandbox = {
   readonly operationId: string
   /** The pool whose members could become it. */
   readonly poolKey: string
+  /** Of the create; null when it is in no trace. */
+  readonly traceparent: string | null
 }
 
 type Amounts = Pick<SandboxRow, 'vcpu_milli' | 'memory_mb' | 'disk_gb'>
@@ -110,6 +113,7 @@ export async function insertSandbox(tx: Transaction, sandbox: NewSandbox, { acto
     sandbox.ttlSeconds,
     sandbox.operationId,
     sandbox.poolKey,
+    sandbox.traceparent,
     actor.type,
     actor.id,
     requestId,

@@ -5,7 +5,7 @@ SELECT l.epoch, l.seq, due.*
 FROM sandglass.host_leases l
 LEFT JOIN LATERAL (
   SELECT a.generation AS assignment_generation, s.generation, s.observed, s.id AS sandbox_id, s.driver, s.template_name, s.template_digest,
-    s.network_mode, s.env, a.vcpu_milli, a.memory_mb, a.disk_gb, a.epoch AS assignment_epoch, a.pool_key, a.pool_version, a.pool_target
+    s.network_mode, s.env, s.traceparent, a.vcpu_milli, a.memory_mb, a.disk_gb, a.epoch AS assignment_epoch, a.pool_key, a.pool_version, a.pool_target
   FROM sandglass.assignments a JOIN sandglass.sandboxes s ON s.id = a.sandbox_id
   WHERE a.host_id = l.host_id AND a.released_at IS NULL
     AND ($2::text[] IS NULL OR a.sandbox_id = ANY ($2))
