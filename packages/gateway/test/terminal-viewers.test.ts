@@ -63,7 +63,7 @@ test('who only watches sees everything, and neither types nor resizes', async ()
   await type(first, 'stty size\n')
   await sees(viewer, '33 101')
   await type(first, 'exit\n')
-  await viewer.status('exit')
+  await Promise.all([first.status('exit'), viewer.status('exit')])
   assert.deepEqual(first.bytes('stdout'), viewer.bytes('stdout'))
 })
 
