@@ -77,6 +77,9 @@ pub const EARLY_EXIT_AGE_MAX: Duration = Duration::from_mins(1);
 /// Spawns that may run at the same moment; more only queue behind the kernel's own locks.
 pub const SPAWNS_IN_FLIGHT_MAX: usize = 4;
 
+/// A terminal's input that stays open tells how far it is at least once in so many bytes.
+pub const STDIN_RECEIPT_BYTES: u64 = 16 << 10;
+
 /// Argument strings, environment strings.
 pub const ARGV_MAX: usize = 4096;
 pub const ENV_MAX: usize = 4096;

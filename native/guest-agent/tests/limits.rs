@@ -21,6 +21,7 @@ fn limits_are_those_of_the_contract() {
         json!({"name": "guestHeaderBytes", "value": limits::HEADER_LIST_MAX_BYTES}),
         json!({"name": "guestFrameBytes", "value": limits::FRAME_PAYLOAD_MAX_BYTES}),
         json!({"name": "guestJsonBytes", "value": limits::JSON_BODY_MAX_BYTES}),
+        json!({"name": "stdinReceiptBytes", "value": limits::STDIN_RECEIPT_BYTES}),
         json!({"name": "argvEntries", "value": limits::ARGV_MAX}),
         json!({"name": "cwdBytes", "value": limits::PATH_MAX_BYTES}),
         json!({"name": "processKeyCharacters", "value": limits::KEY_MAX_BYTES}),

@@ -11,9 +11,13 @@ mod support;
 
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+use http_body_util::BodyExt;
 use hyper::Method;
+use hyper::body::Incoming;
+use sandglass_guest::limits::STDIN_RECEIPT_BYTES;
 use serde_json::{Value, json};
-use support::{Guest, whole};
+use support::{Guest, fed, whole};
 
 fn terminal(script: &str, key: &str) -> Value {
     json!({"argv": ["/bin/bash", "-c", script], "tty": {"cols": 81, "rows": 25}, "key": key})
@@ -173,5 +177,171 @@ async fn a_terminal_belongs_to_its_user() {
     assert_eq!(
         String::from_utf8_lossy(&output.stdout),
         "65534 620\r\nok\r\n65534\r\n"
+    );
+}
+
+/// An input that stays open.
+struct Typing {
+    keys: tokio::sync::mpsc::Sender<Result<Bytes, std::io::Error>>,
+    answer: Incoming,
+}
+
+impl Typing {
+    async fn begin(guest: &Guest, key: &str, query: &str) -> Self {
+        let (keys, body) = fed();
+        let target = format!("/v1/processes/key:{key}/stdin?stream=1{query}");
+        let response = guest.send(Method::POST, &target, body).await;
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.headers()["content-type"], "application/x-ndjson");
+        Self {
+            keys,
+            answer: response.into_body(),
+        }
+    }
+
+    async fn types(&self, text: impl Into<Bytes>) {
+        self.keys.send(Ok(text.into())).await.unwrap();
+    }
+
+    /// The next line; a receipt is one frame.
+    async fn told(&mut self) -> Value {
+        let frame = tokio::time::timeout(Duration::from_secs(20), self.answer.frame())
+            .await
+            .expect("no receipt");
+        serde_json::from_slice(&frame.unwrap().unwrap().into_data().unwrap()).unwrap()
+    }
+
+    /// The last line, after a clean end.
+    async fn ends(self) -> Value {
+        drop(self.keys);
+        let rest = self.answer.collect().await.unwrap().to_bytes();
+        let last = rest.trim_ascii_end().rsplit(|byte| *byte == b'\n').next();
+        serde_json::from_slice(last.unwrap()).unwrap()
+    }
+}
+
+async fn accepted(guest: &Guest, key: &str) -> u64 {
+    let process = guest.get(&format!("/v1/processes/key:{key}")).await.json();
+    process["stdin"]["accepted"].as_u64().unwrap()
+}
+
+#[tokio::test]
+async fn an_input_that_stays_open_keeps_nobody_from_typing() {
+    let guest = Guest::start().await;
+    let script = "while read x; do echo got $x; done";
+    let mut stream = guest.exec_stream("/v1/exec", terminal(script, "s")).await;
+    stream.started().await;
+    let typing = Typing::begin(&guest, "s", "&offset=0").await;
+    let other = Typing::begin(&guest, "s", "").await;
+    typing.types("a\n").await;
+    stream.until("got a\r\n").await;
+    type_in(&guest, "s", "b\n").await;
+    stream.until("got b\r\n").await;
+    other.types("c\n").await;
+    stream.until("got c\r\n").await;
+    typing.types("d\n").await;
+    stream.until("got d\r\n").await;
+    assert_eq!(typing.ends().await, json!({"type": "taken", "bytes": 4}));
+    assert_eq!(other.ends().await, json!({"type": "taken", "bytes": 2}));
+    // A repeat is left out, and counts as taken.
+    let again = Typing::begin(&guest, "s", "&offset=4").await;
+    again.types("c\nd").await;
+    again.types("\ne\n").await;
+    let seen = stream.until("got e\r\n").await;
+    assert_eq!(seen, "e\r\ngot e\r\n");
+    assert_eq!(again.ends().await, json!({"type": "taken", "bytes": 6}));
+    let mut hole = Typing::begin(&guest, "s", "&offset=11").await;
+    hole.types("f\n").await;
+    assert_eq!(hole.told().await["code"], "stdin_offset");
+    assert_eq!(accepted(&guest, "s").await, 10);
+}
+
+#[tokio::test]
+async fn an_input_that_stays_open_is_receipted_step_by_step() {
+    let guest = Guest::start().await;
+    let script = "stty raw -echo; echo ready; cat > /dev/null";
+    let mut stream = guest.exec_stream("/v1/exec", terminal(script, "r")).await;
+    stream.until("ready").await;
+    let mut typing = Typing::begin(&guest, "r", "").await;
+    let step = usize::try_from(STDIN_RECEIPT_BYTES).unwrap();
+    for steps in 1..=5 {
+        typing.types(vec![b'x'; step - 1]).await;
+        typing.types("x").await;
+        let taken = STDIN_RECEIPT_BYTES * steps;
+        assert_eq!(typing.told().await, json!({"type": "taken", "bytes": taken}));
+    }
+    guest
+        .post("/v1/processes/key:r/signal", json!({"signal": "KILL"}))
+        .await;
+    stream.finish().await;
+    typing.types("y").await;
+    assert_eq!(typing.told().await["code"], "process_exited");
+    assert!(typing.answer.frame().await.is_none(), "it goes on");
+}
+
+#[tokio::test]
+async fn who_breaks_off_types_nothing_later() {
+    let guest = Guest::start().await;
+    let go = guest.sh("mktemp -u").await;
+    let go = go.trim();
+    let script = format!("stty raw -echo; echo ready; until [ -e {go} ]; do sleep 0.02; done; exec cat");
+    let mut stream = guest.exec_stream("/v1/exec", terminal(&script, "b")).await;
+    stream.until("ready\n").await;
+    let typing = Typing::begin(&guest, "b", "").await;
+    // More than the terminal holds, so that the rest waits for its reader.
+    let sent = 400_000;
+    typing.types(vec![b'x'; sent]).await;
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while accepted(&guest, "b").await == 0 {
+        assert!(Instant::now() < deadline, "nothing was taken");
+    }
+    typing
+        .keys
+        .send(Err(std::io::Error::other("gone")))
+        .await
+        .unwrap();
+    assert!(typing.answer.collect().await.is_err(), "it was told as whole");
+    let given = accepted(&guest, "b").await;
+    guest.sh(&format!("touch {go}")).await;
+    type_in(&guest, "b", "END").await;
+    let seen = stream.until("END").await;
+    guest.sh(&format!("rm {go}")).await;
+    assert_eq!(seen.matches('x').count() as u64, given);
+    assert!(given < sent as u64);
+    assert_eq!(accepted(&guest, "b").await, given + 3);
+}
+
+#[tokio::test]
+async fn only_the_input_of_a_terminal_stays_open() {
+    let guest = Guest::start().await;
+    let answer = guest
+        .post(
+            "/v1/processes",
+            json!({"argv": ["cat"], "stdin": true, "key": "pipe"}),
+        )
+        .await;
+    assert_eq!(answer.status, 201);
+    let ask = async |target: &str| {
+        let answer = guest.ask(Method::POST, target, whole("x")).await;
+        answer.error()
+    };
+    assert_eq!(
+        ask("/v1/processes/key:pipe/stdin?stream=1").await,
+        (409, "not_a_terminal".to_owned())
+    );
+    assert_eq!(accepted(&guest, "pipe").await, 0);
+    let output = guest.exec(terminal("true", "t")).await;
+    assert_eq!(output.exit_code(), 0);
+    assert_eq!(
+        ask("/v1/processes/key:t/stdin?stream=1").await,
+        (409, "process_exited".to_owned())
+    );
+    assert_eq!(
+        ask("/v1/processes/key:t/stdin?stream=1&close=1").await,
+        (400, "invalid_request".to_owned())
+    );
+    assert_eq!(
+        ask("/v1/processes/key:t/stdin?stream=2").await,
+        (400, "invalid_request".to_owned())
     );
 }

@@ -17,6 +17,7 @@ use sandglass_guest::frames::{self, CHANNEL_STDERR, CHANNEL_STDOUT, Frame};
 use sandglass_guest::http::json_request;
 use sandglass_guest::http::query::Query;
 use sandglass_guest::process::start_request::{Fingerprints, StartProcess};
+use sandglass_guest::process::stdin_stream::Receipt;
 use serde_json::{Value, json};
 
 fn vectors(name: &str) -> Vec<Value> {
@@ -123,6 +124,26 @@ fn start_requests_are_checked() {
             json_request::parse::<StartProcess>(body.as_bytes()).and_then(|start| start.check(&fingerprints));
         let seen = seen.map_or_else(|error| error.code.name(), |_| "ok");
         assert_eq!(seen, vector["expect"], "{vector}");
+    }
+}
+
+#[test]
+fn receipts_of_input_are_written_as_the_gateway_reads_them() {
+    for vector in vectors("stdin-receipts.json") {
+        let receipt = &vector["receipt"];
+        let line = match receipt["type"].as_str().unwrap() {
+            "taken" => Receipt::Taken {
+                bytes: receipt["bytes"].as_u64().unwrap(),
+            }
+            .line(),
+            _ => Receipt::Error {
+                code: receipt["code"].as_str().unwrap(),
+                detail: receipt["detail"].as_str().unwrap(),
+            }
+            .line(),
+        };
+        let wanted = format!("{}\n", vector["line"].as_str().unwrap());
+        assert_eq!(String::from_utf8_lossy(&line), wanted, "{vector}");
     }
 }
 

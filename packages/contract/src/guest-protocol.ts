@@ -19,6 +19,17 @@ export const GUEST_PROTOCOL_VERSION = 1
  */
 export const WRITER_HEADER = 'sandglass-writer'
 
+/**
+ * One line of the answer to POST …/stdin?stream=1, the input of a terminal that stays open. The answer begins at once, and whoever gets another
+ * status has written nothing. `taken` counts the bytes of the body that are done with; it comes at least once each LIMITS.stdinReceiptBytes
+ * and at the end. After `error` no more is taken. `offset` is that of the body's first byte; what others type meanwhile moves nothing.
+ */
+export const StdinReceiptSchema = Type.Union([
+  closed({ type: Type.Literal('taken'), bytes: Type.Integer({ minimum: 0 }) }),
+  closed({ type: Type.Literal('error'), code: Type.String({ maxLength: 64 }), detail: Type.String({ maxLength: 4_096 }) }),
+])
+export type StdinReceipt = Static<typeof StdinReceiptSchema>
+
 const HEX_32 = Type.String({ pattern: '^[0-9a-f]{32}$' })
 
 /** Guest → host. More fields may come with later versions, so this one schema is open. */

@@ -128,6 +128,8 @@ export const LIMITS = {
   guestPreambleBytes: 1_024,
   guestFrameBytes: 64 * KiB,
   guestJsonBytes: 1 * MiB,
+  /** A terminal’s input that stays open is receipted at least once in so many bytes; well below `stdinCreditBytes`, which waits for receipts. */
+  stdinReceiptBytes: 16 * KiB,
   guestHeaderBytes: 32 * KiB,
   guestStreams: 1_024,
   guestConnectTimeoutMs: 10_000,

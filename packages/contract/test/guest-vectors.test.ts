@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import Type, { type Static, type TSchema } from 'typebox'
 import Value from 'typebox/value'
-import { CodedError, ERRORS, GuestFrameDecoder, LIMITS, parseGuestPreamble, StartProcessSchema } from '../src/index.ts'
+import { CodedError, ERRORS, GuestFrameDecoder, LIMITS, parseGuestPreamble, StartProcessSchema, StdinReceiptSchema } from '../src/index.ts'
 
 function vectors<T extends TSchema>(name: string, schema: T): Static<T>[] {
   const text = readFileSync(new URL(`../vectors/guest-protocol/${name}.json`, import.meta.url), 'utf8')
@@ -49,6 +49,11 @@ const Limits = Type.Object({ name: Type.String(), value: Type.Integer() })
 test('the guest holds every limit of the contract that it enforces', () => {
   const limits = new Map<string, number>(Object.entries(LIMITS))
   for (const { name, value } of vectors('limits', Limits)) assert.equal(limits.get(name), value, name)
+})
+
+const Receipts = Type.Object({ line: Type.String(), receipt: Type.Unknown() })
+test('receipts of input are read as the guest writes them', () => {
+  for (const { line, receipt } of vectors('stdin-receipts', Receipts)) assert.deepEqual(Value.Parse(StdinReceiptSchema, JSON.parse(line)), receipt)
 })
 
 /** What only the guest checks: a schema cannot say "exactly one of", nor look into base64. */

@@ -344,6 +344,27 @@ test('an answer that comes before the upload was read is passed on', async () =>
   if (!(answer instanceof Error)) assert.equal(answer.status, 409)
 })
 
+test('a body that stays open and its answer go on beside each other, and end each by itself', async () => {
+  await using plane = await Plane.open((stream) => {
+    stream.respond({ ':status': 200 })
+    stream.on('data', (chunk: Buffer) => stream.write(`${chunk} taken\n`))
+    stream.on('end', () => stream.end('all taken\n'))
+  })
+  const stream = plane.gateway.open('POST', '/v1/processes/prx/stdin?stream=1')
+  let seen = ''
+  stream.on('data', (chunk: Buffer) => {
+    seen += chunk
+  })
+  await once(stream, 'response')
+  for (const key of ['a', 'b', 'c']) {
+    stream.write(key)
+    await until(`${key} to be answered`, () => (seen.endsWith(`${key} taken\n`) ? true : undefined))
+  }
+  stream.end()
+  await once(stream, 'close')
+  assert.deepEqual([seen, stream.rstCode], ['a taken\nb taken\nc taken\nall taken\n', 0])
+})
+
 test('a status that no guest may answer with is not one', () => {
   for (const status of [undefined, 0, 100, 101, 199, 600, 999]) assert.equal(statusFromGuest(status), undefined)
   for (const status of [200, 206, 404, 599]) assert.equal(statusFromGuest(status), status)

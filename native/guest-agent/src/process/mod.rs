@@ -23,6 +23,7 @@ pub mod spawn;
 pub mod start;
 pub mod start_request;
 pub mod stdin;
+pub mod stdin_stream;
 pub mod table;
 pub mod terminate;
 pub mod view;

@@ -16,6 +16,7 @@ use super::signals::SignalBody;
 use super::start::{Started, start};
 use super::start_request::{StartProcess, TerminalSize};
 use super::stdin;
+use super::stdin_stream;
 use super::terminate;
 use super::view::{ProcessView, StdinView, Usage, view};
 use crate::agent::Agent;
@@ -24,7 +25,7 @@ use crate::errors::{ErrorCode, GuestError, Outcome};
 use crate::http::body::AgentBody;
 use crate::http::json_request;
 use crate::http::query::Query;
-use crate::http::response::{AgentResponse, FRAMES, json, no_content, with_type};
+use crate::http::response::{AgentResponse, FRAMES, NDJSON, json, no_content, with_type};
 use crate::limits::KEY_MAX_BYTES;
 
 #[derive(Serialize)]
@@ -123,11 +124,14 @@ pub async fn write_stdin(
     request: Request<Incoming>,
     segment: &str,
 ) -> Outcome<AgentResponse> {
-    let query = Query::parse(request.uri().query(), &["offset", "close"])?;
+    let query = Query::parse(request.uri().query(), &["offset", "close", "stream"])?;
     let offset = query.number("offset")?;
     let writer = writer_of(request.headers())?;
     let close = query.flag("close")?.unwrap_or(false);
     let record = agent.table.find(segment)?;
+    if query.flag("stream")?.unwrap_or(false) {
+        return stream_stdin(record, request.into_body(), offset, writer, close);
+    }
     let state = stdin::write_body(&record, request.into_body(), offset, writer.as_deref(), close).await?;
     Ok(json(
         StatusCode::OK,
@@ -136,6 +140,33 @@ pub async fn write_stdin(
             open: state.open,
         },
     ))
+}
+
+/// Whoever is refused here has written nothing.
+fn stream_stdin(
+    record: Arc<Record>,
+    body: Incoming,
+    offset: Option<u64>,
+    writer: Option<String>,
+    close: bool,
+) -> Outcome<AgentResponse> {
+    if close {
+        return Err(GuestError::invalid(
+            "close=1 does not go with stream=1; end the stream, then close.",
+        ));
+    }
+    if !record.facts.tty {
+        return Err(GuestError::new(
+            ErrorCode::NotATerminal,
+            "Only the input of a terminal stays open; give this process its input by requests with offsets.",
+        ));
+    }
+    if record.look(|changing| changing.input.is_none()) {
+        return Err(stdin::closed(&record));
+    }
+    let (sender, answer) = AgentBody::stream();
+    tokio::spawn(stdin_stream::serve(record, body, offset, writer, sender));
+    Ok(with_type(StatusCode::OK, NDJSON, answer))
 }
 
 /// A header, so that an agent from before it passes over it.

@@ -36,27 +36,13 @@ pub async fn write_body(
     let Some(fd) = input else {
         return already_closed(record, state, own_from, offset, body).await;
     };
-    let mut skip = match offset {
-        Some(offset) if offset > state.accepted => return Err(hole(state.accepted)),
-        Some(offset) if offset < own_from => return Err(overtaken(state.accepted)),
-        Some(offset) => state.accepted - offset,
-        None => 0,
-    };
+    let mut skip = already_given(state, own_from, offset)?;
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| {
             GuestError::invalid("The body ended early; send it again from the accepted offset.")
         })?;
         let Ok(data) = frame.into_data() else { continue };
-        let skipped = usize::try_from(skip).unwrap_or(usize::MAX).min(data.len());
-        skip -= skipped as u64;
-        let fresh = data.get(skipped..).unwrap_or_default();
-        if !fresh.is_empty() {
-            record.change(|changing| changing.begin_stretch(writer));
-        }
-        if let Err(error) = write_all(record, &fd, fresh).await {
-            record.change(Changing::close_input);
-            return Err(error);
-        }
+        write_fresh(record, &fd, &data, &mut skip, writer).await?;
     }
     if close {
         if record.facts.tty {
@@ -68,6 +54,37 @@ pub async fn write_body(
     Ok(record.look(|changing| changing.stdin))
 }
 
+/// Bytes at the beginning of a body that are a repeat.
+pub(super) fn already_given(state: StdinState, own_from: u64, offset: Option<u64>) -> Outcome<u64> {
+    match offset {
+        Some(offset) if offset > state.accepted => Err(hole(state.accepted)),
+        Some(offset) if offset < own_from => Err(overtaken(state.accepted)),
+        Some(offset) => Ok(state.accepted - offset),
+        None => Ok(0),
+    }
+}
+
+/// Writes what is no repeat. `skip` is what is left of the repeat.
+pub(super) async fn write_fresh(
+    record: &Record,
+    fd: &SharedFd,
+    data: &[u8],
+    skip: &mut u64,
+    writer: Option<&str>,
+) -> Outcome<()> {
+    let skipped = usize::try_from(*skip).unwrap_or(usize::MAX).min(data.len());
+    *skip -= skipped as u64;
+    let fresh = data.get(skipped..).unwrap_or_default();
+    if !fresh.is_empty() {
+        record.change(|changing| changing.begin_stretch(writer));
+    }
+    let written = write_all(record, fd, fresh).await;
+    if written.is_err() {
+        record.change(Changing::close_input);
+    }
+    written
+}
+
 /// A repeat of bytes that were all accepted before the close is answered as the first time.
 async fn already_closed(
     record: &Record,
@@ -76,18 +93,7 @@ async fn already_closed(
     offset: Option<u64>,
     body: Incoming,
 ) -> Outcome<StdinState> {
-    let (code, detail) = if record.look(|changing| changing.ended.is_some()) {
-        (
-            ErrorCode::ProcessExited,
-            "The process has ended; its input is gone with it.",
-        )
-    } else {
-        (
-            ErrorCode::StdinClosed,
-            "The input of this process is closed; start it with stdin true and close it last.",
-        )
-    };
-    let refused = Err(GuestError::new(code, detail));
+    let refused = Err(closed(record));
     let Some(offset) = offset.filter(|offset| (own_from..=state.accepted).contains(offset)) else {
         return refused;
     };
@@ -105,6 +111,22 @@ async fn already_closed(
     } else {
         refused
     }
+}
+
+/// Why nothing can be written.
+pub(super) fn closed(record: &Record) -> GuestError {
+    let (code, detail) = if record.look(|changing| changing.ended.is_some()) {
+        (
+            ErrorCode::ProcessExited,
+            "The process has ended; its input is gone with it.",
+        )
+    } else {
+        (
+            ErrorCode::StdinClosed,
+            "The input of this process is closed; start it with stdin true and close it last.",
+        )
+    };
+    GuestError::new(code, detail)
 }
 
 async fn write_all(record: &Record, fd: &SharedFd, mut bytes: &[u8]) -> Outcome<()> {
