@@ -1,7 +1,7 @@
 /** What was typed after a new size of the terminal arrives after it: the program that it starts sees the new size. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type ClientFrame, CodedError, encodeClientFrame, type Process } from '@sandglass/contract'
+import { type ClientFrame, CodedError, encodeClientFrame, LIMITS, type Process } from '@sandglass/contract'
 import { Session, type SessionAction } from '../src/session/session.ts'
 
 const TERMINAL: Process = {
@@ -74,8 +74,32 @@ class Typist {
     return this.#said(this.#session.on({ type: 'stdinAccepted' }))
   }
 
+  inputFlows(): string[] {
+    return this.#said(this.#session.on({ type: 'stdinFlows' }))
+  }
+
+  /** @returns what goes to the guest, and credit that goes to the client */
+  inputIsReceipted(bytes: number): (string | number)[] {
+    const actions = this.#session.on({ type: 'stdinReceipted', bytes })
+    return [...this.#said(actions), ...this.#creditOf(actions)]
+  }
+
+  #creditOf(actions: readonly SessionAction[]): number[] {
+    return actions.flatMap((action) => (action.do === 'send' && action.frame.channel === 'credit' ? [action.frame.bytes] : []))
+  }
+
+  /** @returns credit that goes to the client */
+  inputBreaksOff(): number[] {
+    const actions = this.#session.on({ type: 'stdinRefused', error: new CodedError('lost_contact') })
+    return this.#creditOf(actions)
+  }
+
   leaves(): string[] {
     return this.#said(this.#session.on({ type: 'clientGone' }))
+  }
+
+  get isInputSent(): boolean {
+    return this.#session.isInputSent
   }
 
   get hasInput(): boolean {
@@ -86,8 +110,9 @@ class Typist {
   #said(actions: readonly SessionAction[]): string[] {
     return actions.flatMap((action) => {
       if (action.do === 'resize') return [`size ${action.size.cols}`]
-      if (action.do === 'stdin') return [`input ${Buffer.from(action.batch.bytes).toString()}${action.batch.close ? '.' : ''}`]
-      return []
+      if (action.do !== 'stdin') return []
+      const { bytes, close } = action.input.batch
+      return [`input ${Buffer.from(bytes).toString()}${close ? '.' : ''}`]
     })
   }
 }
@@ -136,5 +161,45 @@ test('the end of input waits too, and what was sent before the client left is de
   assert.deepEqual(typist.sizeIsSet(), ['size 110'])
   assert.deepEqual(typist.sizeIsSet(), ['input a.'])
   typist.inputIsTaken()
+  assert.equal(typist.hasInput, false)
+})
+
+test('where input flows, it waits for sizes and for nothing else', () => {
+  const typist = Typist.started()
+  assert.deepEqual(typist.types('a'), ['input a'])
+  assert.deepEqual(typist.types('b'), [])
+  assert.deepEqual(typist.inputFlows(), ['input b'])
+  assert.deepEqual(typist.types('c'), ['input c'])
+  assert.deepEqual(typist.resizes(100), ['size 100'])
+  assert.deepEqual(typist.types('d'), [])
+  assert.deepEqual(typist.leaves(), [])
+  assert.equal(typist.isInputSent, false)
+  assert.deepEqual(typist.sizeIsSet(), ['input d'])
+  assert.equal(typist.isInputSent, true)
+  assert.equal(typist.hasInput, true)
+  typist.inputIsReceipted(4)
+  assert.equal(typist.hasInput, false)
+})
+
+test('the end of input is on its way until it is accepted, also behind what flows', () => {
+  const typist = Typist.started()
+  typist.types('a')
+  typist.inputFlows()
+  assert.deepEqual(typist.sends({ channel: 'halfClose' }), ['input .'])
+  typist.inputIsReceipted(1)
+  assert.equal(typist.hasInput, true)
+  typist.inputIsTaken()
+  assert.equal(typist.hasInput, false)
+})
+
+test('only receipts give credit for what flows, and what broke off gets none', () => {
+  const typist = Typist.started()
+  const step = LIMITS.stdinCreditBytes / 4
+  typist.types('x'.repeat(step))
+  assert.deepEqual(typist.inputFlows(), [])
+  typist.types('y'.repeat(step))
+  assert.deepEqual(typist.inputIsReceipted(step - 1), [])
+  assert.deepEqual(typist.inputIsReceipted(1), [step])
+  assert.deepEqual(typist.inputBreaksOff(), [])
   assert.equal(typist.hasInput, false)
 })

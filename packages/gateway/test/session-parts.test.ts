@@ -113,6 +113,34 @@ test('seeded: input comes out in order, with its offsets, one batch at a time, w
   }
 })
 
+test('seeded: where input flows, nothing waits, and credit comes back by receipts', () => {
+  for (let seed = 1; seed <= 300; seed += 1) {
+    const random = randomOf(seed)
+    const queue = new StdinQueue({ offset: 7, isTerminal: true, isOpen: true })
+    queue.push(Buffer.from('a'))
+    assert.deepEqual(queue.take(), { bytes: Buffer.from('a'), offset: 7, close: false })
+    queue.flow()
+    let flowing = 1
+    for (let step = 0; step < 80; step += 1) {
+      if (random(2) === 0) {
+        const bytes = Buffer.alloc(Math.min(1 + random(40_000), queue.creditBytes))
+        queue.push(bytes)
+        const batch = queue.take()
+        assert.equal(batch?.bytes.byteLength ?? 0, bytes.byteLength, `seed ${seed}`)
+        assert.equal(batch?.offset, undefined)
+        flowing += bytes.byteLength
+      } else {
+        const bytes = random(flowing + 1)
+        assert.equal(queue.receipted(bytes), bytes)
+        flowing -= bytes
+      }
+      assert.equal(queue.creditBytes, LIMITS.stdinCreditBytes - flowing, `seed ${seed}`)
+      assert.equal(queue.isIdle, flowing === 0, `seed ${seed}`)
+      assert.equal(queue.isSent, true)
+    }
+  }
+})
+
 test('half-close is the last batch, and nothing may follow it', () => {
   const queue = new StdinQueue({ offset: 5, isTerminal: false, isOpen: true })
   queue.push(Buffer.from('abc'))

@@ -2,32 +2,21 @@
  * A session on its socket: carries out what the state machine decides.
  *
  * Output is read from the guest as much at a time as is there, and only when the client has credit and its socket is not behind, so a slow reader
- * costs a bounded amount of memory here and slows its process down. Input, signals and sizes each go on requests of their own: no one
- * waits behind another, but input behind the sizes that came before it (stdin-queue.ts).
+ * costs a bounded amount of memory here and slows its process down. Input, signals and sizes each go their own way: no one waits behind
+ * another, but input behind the sizes that came before it (stdin-queue.ts).
  */
-import {
-  CLOSE_CODE,
-  type CodedError,
-  encodeServerFrame,
-  LIMITS,
-  ProcessSchema,
-  parserOf,
-  randomBase32,
-  StdinAcceptedSchema,
-  WRITER_HEADER,
-} from '@sandglass/contract'
+import { CLOSE_CODE, type CodedError, encodeServerFrame, LIMITS, ProcessSchema, parserOf, randomBase32 } from '@sandglass/contract'
 import type { WebSocket } from 'ws'
 import type { Admitted } from '../auth/admission.ts'
 import { aboutProcess, type OutputEvent, outputEvents } from '../exec/guest-output.ts'
 import { lostContact } from '../hosts/host-answer.ts'
-import { guestQuery } from '../http/raw-query.ts'
 import { GoingAway } from '../problems/going-away.ts'
 import { codedError } from '../problems/send-problem.ts'
 import type { World } from '../world.ts'
 import { openOutput } from './open-output.ts'
 import { type Opening, sinceOf } from './opening.ts'
 import { Session, type SessionAction, type SessionEvent } from './session.ts'
-import type { StdinBatch } from './stdin-queue.ts'
+import { StdinSender } from './stdin-sender.ts'
 import type { Viewers } from './viewers.ts'
 import type { Writer, Writers } from './writers.ts'
 
@@ -44,7 +33,6 @@ const HOLD_LOOK_MS = LIMITS.terminalHoldMs / HOLD_LOOKS
 const FORCED: ReadonlySet<number> = new Set([CLOSE_CODE.revoked, CLOSE_CODE.ended, CLOSE_CODE.goingAway, CLOSE_CODE.unauthenticated, CLOSE_CODE.takenOver])
 
 const process = parserOf(ProcessSchema)
-const accepted = parserOf(StdinAcceptedSchema)
 
 export type SessionSocketOptions = {
   readonly socket: WebSocket
@@ -68,6 +56,7 @@ export class SessionSocket {
   #stopViewing: (() => void) | undefined
   readonly #stopOutput = new AbortController()
   readonly #stopInput = new AbortController()
+  readonly #stdin: StdinSender
   readonly #closed = Promise.withResolvers<void>()
   #output: AsyncGenerator<readonly OutputEvent[]> | undefined
   #isPumping = false
@@ -83,6 +72,7 @@ export class SessionSocket {
     this.#writers = writers
     this.#viewers = viewers
     this.#session = new Session({ opening, requestId, newKey: () => `gw-${randomBase32(world.random)}`, sharesInput: () => this.#writer.isShared })
+    this.#stdin = new StdinSender({ guest: admitted.guest, signal: this.#stopInput.signal, tell: (event) => this.#apply(event) })
   }
 
   /** Resolves when the client is gone and its last input is delivered. Never rejects. */
@@ -178,6 +168,7 @@ export class SessionSocket {
     this.#becomeWriter()
     this.#becomeViewer()
     if (this.#session.isOver) this.#stopOutput.abort(lostContact())
+    if (this.#session.isInputSent) this.#stdin.end()
     if (!this.#session.hasInput) this.#onInputDone()
     void this.#pump()
   }
@@ -203,7 +194,7 @@ export class SessionSocket {
         void this.#open(action.opening)
         return
       case 'stdin':
-        void this.#sendInput(action.process, action.batch, action.writer)
+        void this.#stdin.send(action.input)
         return
       case 'signal':
         void this.#control('signal', action.process, action.signal)
@@ -244,19 +235,6 @@ export class SessionSocket {
       this.#isPumping = false
     }
     if (this.#session.isOver) await output.return(undefined)
-  }
-
-  async #sendInput(name: string, { bytes, offset, close }: StdinBatch, writer: string | undefined): Promise<void> {
-    const path = `/v1/processes/${name}/stdin${guestQuery({ offset, close: close ? 1 : undefined })}`
-    // With an offset a repeat is harmless.
-    const isRepeatable = offset !== undefined
-    try {
-      const headers = writer === undefined ? {} : { [WRITER_HEADER]: writer }
-      await this.#admitted.guest.json({ method: 'POST', path, headers, body: bytes, isRepeatable, isLong: true, signal: this.#stopInput.signal }, accepted)
-      this.#apply({ type: 'stdinAccepted' })
-    } catch (error) {
-      this.#apply({ type: 'stdinRefused', error: codedError(error) })
-    }
   }
 
   async #control(control: 'signal' | 'resize', name: string, json: unknown): Promise<void> {

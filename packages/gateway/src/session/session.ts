@@ -24,13 +24,14 @@ import { codedError } from '../problems/send-problem.ts'
 import { closeCodeOf } from './close-code.ts'
 import { type Opening, sinceOf } from './opening.ts'
 import { type GatedFrame, OutputGate } from './output-gate.ts'
-import { type StdinBatch, StdinQueue } from './stdin-queue.ts'
+import { StdinQueue } from './stdin-queue.ts'
+import type { Input } from './stdin-sender.ts'
 
 export type SessionAction =
   | { readonly do: 'send'; readonly frame: GatedFrame }
   | { readonly do: 'open'; readonly opening: Opening }
-  /** Answered by `stdinAccepted` or `stdinRefused`. */
-  | { readonly do: 'stdin'; readonly process: string; readonly batch: StdinBatch; readonly writer: string | undefined }
+  /** Answered by `stdinAccepted`, by `stdinFlows` and later `stdinReceipted`, or by `stdinRefused`. */
+  | { readonly do: 'stdin'; readonly input: Input }
   /** Answered by `controlDone`. */
   | { readonly do: 'signal'; readonly process: string; readonly signal: SignalProcess }
   | { readonly do: 'resize'; readonly process: string; readonly size: TerminalSize }
@@ -42,6 +43,9 @@ export type SessionEvent =
   | { readonly type: 'output'; readonly events: readonly OutputEvent[] }
   | { readonly type: 'failed'; readonly error: CodedError }
   | { readonly type: 'stdinAccepted' }
+  /** The batch goes on a way on which others need not wait for it. */
+  | { readonly type: 'stdinFlows' }
+  | { readonly type: 'stdinReceipted'; readonly bytes: number }
   | { readonly type: 'stdinRefused'; readonly error: CodedError }
   | { readonly type: 'controlDone'; readonly control: 'signal' | 'resize'; readonly error?: CodedError }
   | { readonly type: 'startTimeout' }
@@ -129,6 +133,11 @@ export class Session {
     return this.#stdin !== undefined && !this.#stdin.isIdle
   }
 
+  /** None of it waits here, and none will come. */
+  get isInputSent(): boolean {
+    return this.#phase === 'over' && (this.#stdin === undefined || this.#stdin.isSent)
+  }
+
   /** What is to be done because of this event, in order. */
   on(event: SessionEvent): readonly SessionAction[] {
     this.#actions = []
@@ -146,10 +155,19 @@ export class Session {
       case 'stdinAccepted':
         this.#giveStdinCredit(this.#stdin?.accepted() ?? 0)
         return
-      case 'stdinRefused':
-        if (!STDIN_CLOSED.has(event.error.code)) throw event.error
-        this.#giveStdinCredit(this.#stdin?.discard() ?? 0)
+      case 'stdinFlows':
+        this.#stdin?.flow()
         return
+      case 'stdinReceipted':
+        this.#giveStdinCredit(this.#stdin?.receipted(event.bytes) ?? 0)
+        return
+      case 'stdinRefused': {
+        const credit = this.#stdin?.discard() ?? 0
+        // No credit then: what got none is what the client sends again.
+        if (!STDIN_CLOSED.has(event.error.code)) throw event.error
+        this.#giveStdinCredit(credit)
+        return
+      }
       case 'controlDone':
         this.#controlDone(event.control, event.error)
         return
@@ -324,10 +342,13 @@ export class Session {
       this.#send(frame)
       if (frame.channel === 'status' && frame.status.type === 'exit') this.#close(CLOSE_CODE.normal, 'exit')
     }
-    const process = this.#process?.id
-    if (process === undefined) return
+    if (this.#process === undefined) return
+    const { id: process, tty: isTerminal } = this.#process
     const batch = this.#stdin?.take()
-    if (batch !== undefined) this.#actions.push({ do: 'stdin', process, batch, writer: this.#process?.tty === true ? undefined : this.#opening?.writer })
+    if (batch !== undefined) {
+      const writer = isTerminal ? undefined : this.#opening?.writer
+      this.#actions.push({ do: 'stdin', input: { process, isTerminal, batch, writer } })
+    }
     if (this.#size !== undefined && !this.#busy.resize && (this.#phase !== 'over' || this.hasInput)) {
       this.#actions.push({ do: 'resize', process, size: this.#size })
       this.#busy.resize = true

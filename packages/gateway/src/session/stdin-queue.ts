@@ -5,6 +5,8 @@
  * here. A batch names its offset, so that bytes of an earlier connection that arrive late are not doubled. A terminal may have several
  * writers; there only the first batch names it, and none does once there are others: what they typed has moved the count.
  *
+ * Where input flows (stdin-sender.ts), batches follow each other without waiting, and receipts for bytes take the place of acceptance.
+ *
  * Sizes of a terminal go on requests of their own, so what was typed after a new size waits here until that size is set: the program that the
  * input starts must not see the old one. What was typed before it waits for nothing.
  */
@@ -25,6 +27,9 @@ export class StdinQueue {
   /** What the client may still send. */
   #creditBytes: number
   #inFlightBytes: number | undefined
+  #flows = false
+  /** Sent where input flows, and not receipted yet. */
+  #flowingBytes = 0
   #isHalfClosed = false
   #isCloseSent = false
   #isDiscarding: boolean
@@ -44,7 +49,12 @@ export class StdinQueue {
 
   /** Nothing waits and nothing is on its way. */
   get isIdle(): boolean {
-    return this.#inFlightBytes === undefined && (this.#isDiscarding || (this.#queuedBytes === 0 && this.#isHalfClosed === this.#isCloseSent))
+    return this.#inFlightBytes === undefined && this.#flowingBytes === 0 && this.isSent
+  }
+
+  /** Nothing waits here. */
+  get isSent(): boolean {
+    return this.#isDiscarding || (this.#queuedBytes === 0 && this.#isHalfClosed === this.#isCloseSent)
   }
 
   /** @returns credit to give at once @throws CodedError `malformed_frame` */
@@ -83,7 +93,9 @@ export class StdinQueue {
     const [only] = free
     const bytes = only !== undefined && free.length === 1 ? only : Buffer.concat(free)
     const batch = { bytes, offset: this.#isTerminal && this.#isShared() ? undefined : this.#offset, close }
-    this.#inFlightBytes = bytes.byteLength
+    if (this.#flows) this.#flowingBytes += bytes.byteLength
+    // An end is a request of its own also behind what flows.
+    if (!this.#flows || close) this.#inFlightBytes = this.#flows ? 0 : bytes.byteLength
     this.#isCloseSent ||= close
     this.#chunks.splice(0, free.length)
     this.#queuedBytes -= bytes.byteLength
@@ -99,11 +111,27 @@ export class StdinQueue {
     return bytes
   }
 
+  /** The batch on its way flows, and so do those that follow. */
+  flow(): void {
+    this.#flows = true
+    this.#flowingBytes += this.#inFlightBytes ?? 0
+    this.#inFlightBytes = undefined
+  }
+
+  /** @param bytes of what flows, that arrived @returns credit to give */
+  receipted(bytes: number): number {
+    const arrived = Math.min(bytes, this.#flowingBytes)
+    this.#flowingBytes -= arrived
+    this.#creditBytes += arrived
+    return arrived
+  }
+
   /** The process reads no more: whatever comes is dropped, as into a closed pipe. @returns credit to give */
   discard(): number {
-    const bytes = (this.#inFlightBytes ?? 0) + this.#queuedBytes
+    const bytes = (this.#inFlightBytes ?? 0) + this.#flowingBytes + this.#queuedBytes
     this.#isDiscarding = true
     this.#inFlightBytes = undefined
+    this.#flowingBytes = 0
     this.#queuedBytes = 0
     this.#chunks.length = 0
     this.#creditBytes += bytes
