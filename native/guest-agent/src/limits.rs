@@ -48,6 +48,9 @@ pub const OUTPUT_READ_BYTES: usize = 256 << 10;
 /// moment between reads.
 pub const FLOOD_BYTES: usize = 128 << 10;
 pub const FLOOD_PIECE_BYTES: usize = 32 << 10;
+/// Most that is read from a terminal before others get their turn. It gives 4 KiB a call, which takes long inside
+/// gVisor, and the key that would interrupt a flood waits for the turn to end. Less than a piece of a flood would pause.
+pub const TERMINAL_TURN_BYTES: usize = FLOOD_PIECE_BYTES;
 pub const FLOOD_WINDOW: Duration = Duration::from_millis(10);
 pub const FLOOD_PAUSE: Duration = Duration::from_millis(1);
 /// How long the answer to a start waits for the end of a short command, so that all of it is told in one piece.

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use super::record::{Changing, Ended, PerStream, Record, SharedFd, Stream};
 use crate::limits::{
     DRAIN_MAX, DRAIN_QUIET, FLOOD_BYTES, FLOOD_PAUSE, FLOOD_PIECE_BYTES, FLOOD_WINDOW, OUTPUT_READ_BYTES,
+    TERMINAL_TURN_BYTES,
 };
 
 thread_local! {
@@ -22,6 +23,7 @@ thread_local! {
 }
 
 /// Why a gathering ended.
+#[derive(Debug, PartialEq, Eq)]
 enum Stop {
     /// As much as was asked for is here; there may be more.
     Full,
@@ -97,36 +99,15 @@ pub async fn pump(record: Arc<Record>, stream: Stream, fd: SharedFd) {
     });
 }
 
-/// Takes what is there, up to `room`, and tells everybody once: a terminal gives no more than 4 KiB a call.
+/// Takes what is there, up to `room`, and tells everybody once.
 fn gather(record: &Record, stream: Stream, fd: RawFd, room: usize) -> (usize, Stop) {
     SCRATCH.with_borrow_mut(|scratch| {
         let wanted = room.min(scratch.len());
-        let mut filled = 0;
-        let stop = loop {
-            let Some(space) = scratch.get_mut(filled..wanted).filter(|space| !space.is_empty()) else {
-                break Stop::Full;
-            };
-            // SAFETY: pointer and length are those of a live slice; the descriptor is open while its pump runs.
-            let got = unsafe { libc::read(fd, space.as_mut_ptr().cast(), space.len()) };
-            match usize::try_from(got) {
-                Ok(0) => break Stop::Closed,
-                Ok(count) => {
-                    // A pipe that gave less than it was asked for is empty. A terminal may hold more, and whether it
-                    // was closed only another call says.
-                    let drained = count < space.len() && !record.facts.tty;
-                    filled += count;
-                    if drained {
-                        break Stop::Drained;
-                    }
-                }
-                Err(_) => match io::Error::last_os_error().raw_os_error() {
-                    Some(libc::EAGAIN) => break Stop::Drained,
-                    Some(libc::EINTR) => {}
-                    // A terminal whose last user is gone answers EIO.
-                    _ => break Stop::Closed,
-                },
-            }
-        };
+        let (filled, stop) = read_turn(
+            fd,
+            scratch.get_mut(..wanted).unwrap_or_default(),
+            record.facts.tty,
+        );
         if filled > 0 {
             record.change(|changing| {
                 let output = changing.output.of_mut(stream);
@@ -136,6 +117,42 @@ fn gather(record: &Record, stream: Stream, fd: RawFd, room: usize) -> (usize, St
         }
         (filled, stop)
     })
+}
+
+/// Reads until the space is full, nothing is left, or the turn is over.
+fn read_turn(fd: RawFd, space: &mut [u8], is_terminal: bool) -> (usize, Stop) {
+    let most = if is_terminal {
+        TERMINAL_TURN_BYTES
+    } else {
+        space.len()
+    };
+    let wanted = space.len().min(most);
+    let mut filled = 0;
+    loop {
+        let Some(space) = space.get_mut(filled..wanted).filter(|space| !space.is_empty()) else {
+            return (filled, Stop::Full);
+        };
+        // SAFETY: pointer and length are those of a live slice; the descriptor is open while its pump runs.
+        let got = unsafe { libc::read(fd, space.as_mut_ptr().cast(), space.len()) };
+        match usize::try_from(got) {
+            Ok(0) => return (filled, Stop::Closed),
+            Ok(count) => {
+                // A pipe that gave less than it was asked for is empty. A terminal may hold more, and whether it was
+                // closed only another call says.
+                let drained = count < space.len() && !is_terminal;
+                filled += count;
+                if drained {
+                    return (filled, Stop::Drained);
+                }
+            }
+            Err(_) => match io::Error::last_os_error().raw_os_error() {
+                Some(libc::EAGAIN) => return (filled, Stop::Drained),
+                Some(libc::EINTR) => {}
+                // A terminal whose last user is gone answers EIO.
+                _ => return (filled, Stop::Closed),
+            },
+        }
+    }
 }
 
 /// Takes note of the leader's exit, and sees to it that it is told.
@@ -223,5 +240,51 @@ fn waiting_bytes(fd: RawFd) -> u64 {
         0
     } else {
         u64::try_from(count).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{PipeReader, Write};
+    use std::os::fd::AsRawFd;
+
+    use super::{Stop, read_turn};
+    use crate::limits::{FLOOD_PIECE_BYTES, OUTPUT_READ_BYTES, TERMINAL_TURN_BYTES};
+
+    /// What a pipe holds, and nobody who would write more.
+    const HELD: usize = 64 << 10;
+
+    fn filled() -> PipeReader {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        writer.write_all(&vec![7; HELD]).unwrap();
+        reader
+    }
+
+    #[test]
+    fn a_turn_of_a_terminal_is_short_however_much_there_is() {
+        let reader = filled();
+        let mut space = vec![0; OUTPUT_READ_BYTES];
+        let mut turns = Vec::new();
+        while turns.last().is_none_or(|(_, stop)| *stop == Stop::Full) {
+            turns.push(read_turn(reader.as_raw_fd(), &mut space, true));
+        }
+        let full = || (TERMINAL_TURN_BYTES, Stop::Full);
+        assert_eq!(turns, [full(), full(), (0, Stop::Closed)]);
+        // A turn that is full is no small piece of a flood: the pump would sleep behind each.
+        const { assert!(TERMINAL_TURN_BYTES >= FLOOD_PIECE_BYTES) };
+    }
+
+    #[test]
+    fn a_turn_of_a_pipe_takes_all_there_is() {
+        let reader = filled();
+        let mut space = vec![0; OUTPUT_READ_BYTES];
+        assert_eq!(
+            read_turn(reader.as_raw_fd(), &mut space, false),
+            (HELD, Stop::Drained)
+        );
+        assert_eq!(
+            read_turn(filled().as_raw_fd(), &mut space[..100], false),
+            (100, Stop::Full)
+        );
     }
 }

@@ -66,7 +66,7 @@ export class StdinStream {
   async run(): Promise<void> {
     const answer = this.#answer
     if (answer === undefined) throw new Error('the stream of input is not open')
-    for await (const line of jsonLines(answer, receipt)) {
+    for await (const line of jsonLines(answer.chunks(), receipt)) {
       if (line.type === 'error') throw upstreamError('guest', line.code, line.detail)
       const bytes = line.bytes - this.#receiptedBytes
       if (bytes < 0 || line.bytes > this.#sentBytes) throw lostContact()
