@@ -335,6 +335,23 @@ for (const [name, act] of breaks) {
   })
 }
 
+for (const [bytes, seen] of [
+  [0, 'response'],
+  [5, 'data'],
+] as const) {
+  test(`a guest that breaks off behind all of the ${bytes} bytes that it announced has answered`, { timeout: 10_000 }, async () => {
+    await using plane = await Plane.open((stream) => {
+      stream.respond({ ':status': 404, 'content-length': String(bytes) })
+      stream.write('x'.repeat(bytes))
+    })
+    const stream = plane.gateway.open('GET', '/v1/health', {}, true)
+    stream.once(seen, () => plane.guest.vanish())
+    let answer = ''
+    for await (const chunk of stream) answer += chunk
+    assert.deepEqual([answer.length, stream.rstCode], [bytes, 0])
+  })
+}
+
 test('an answer that comes before the upload was read is passed on', async () => {
   await using plane = await Plane.open((stream) => {
     stream.respond({ ':status': 409, 'content-type': 'application/json' })

@@ -67,7 +67,7 @@ export function pipeRequest(
     if (status === undefined || gateway.destroyed || answered) return breakOff(new BrokenOff('the guest answered with a status that is none'))
     answered = true
     lengthDown = lengthOf(headers)
-    const endStream = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0
+    const endStream = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0 || lengthDown === 0
     gateway.respond({ ...headersFromGuest(headers), ':status': status }, { endStream, waitForTrailers: !endStream && lengthDown === undefined })
   })
   gateway.once('wantTrailers', () => {
@@ -85,6 +85,7 @@ export function pipeRequest(
     trailers = trailersFromGuest(headers)
   })
   guest.once('end', () => {
+    if (isWhole()) return
     if (guest.rstCode !== constants.NGHTTP2_NO_ERROR || guest.aborted) return breakOff(new BrokenOff('the guest broke off'))
     guestDone = true
     if (answered && gateway.writable) gateway.end()
