@@ -326,7 +326,7 @@ for (const [name, act] of breaks) {
     assert.deepEqual(seen, ['half', 'reset'])
   })
 
-  test(`a guest that ${name} before it answers is lost contact`, async () => {
+  test(`a guest that ${name} before it answers is lost contact`, { timeout: 10_000 }, async () => {
     let guest: ScriptedGuest | undefined
     await using plane = await Plane.open((stream) => act(stream, () => guest))
     guest = plane.guest
@@ -334,6 +334,17 @@ for (const [name, act] of breaks) {
     assert.deepEqual([answer.status, code(answer.body), answer.headers['sandglass-from']], [502, 'lost_contact', 'host'])
   })
 }
+
+/** RST_STREAM with NO_ERROR (RFC 9113, 6.4), which Node.js never sends before an answer. */
+const resetWithoutError = (streamId: number): Buffer => Buffer.from([0, 0, 4, 3, 0, 0, 0, 0, streamId, 0, 0, 0, 0])
+
+test('a guest that resets a stream without an error before it answers is lost contact', { timeout: 10_000 }, async () => {
+  let guest: ScriptedGuest | undefined
+  await using plane = await Plane.open(({ id = 0 }) => void guest?.socket.write(resetWithoutError(id)))
+  guest = plane.guest
+  const answer = await plane.gateway.send('GET', '/v1/files?path=/a')
+  assert.deepEqual([answer.status, code(answer.body), answer.headers['sandglass-from']], [502, 'lost_contact', 'host'])
+})
 
 for (const [bytes, seen] of [
   [0, 'response'],

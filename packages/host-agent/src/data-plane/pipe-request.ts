@@ -86,9 +86,10 @@ export function pipeRequest(
   })
   guest.once('end', () => {
     if (isWhole()) return
-    if (guest.rstCode !== constants.NGHTTP2_NO_ERROR || guest.aborted) return breakOff(new BrokenOff('the guest broke off'))
+    // A stream can also be reset without an error before there was an answer; to Node.js it has ended well.
+    if (guest.rstCode !== constants.NGHTTP2_NO_ERROR || guest.aborted || !answered) return breakOff(new BrokenOff('the guest broke off'))
     guestDone = true
-    if (answered && gateway.writable) gateway.end()
+    if (gateway.writable) gateway.end()
   })
   guest.on('error', breakOff)
 
