@@ -10,6 +10,7 @@ import { parseProblem } from '@sandglass/contract/problem'
 import { parserOf } from '@sandglass/contract/schema'
 import { jsonOf, parseAnswer, SandglassError } from './error.ts'
 import { type ServerEvent, serverEvents } from './file-watch.ts'
+import { type Known, onlyKnown } from './known-options.ts'
 import { Reconnects } from './reconnects.ts'
 import { DEFAULT_RECONNECT_MS } from './session.ts'
 import { chunksOf } from './streams.ts'
@@ -47,6 +48,8 @@ export type EventsOptions = {
   /** Stops it; the loop then throws the signal's reason. */
   readonly signal?: AbortSignal | undefined
 }
+
+const OPTIONS: Known<EventsOptions> = { since: true, onReady: true, reconnectMs: true, signal: true }
 
 const changes = parserOf(ChangeSchema)
 const gaps = parserOf(ChangeGapSchema)
@@ -98,6 +101,7 @@ async function* connectionEvents(transport: Transport, url: string, signal: Abor
 }
 
 export async function* changeEvents(transport: Transport, url: string, options: EventsOptions): AsyncGenerator<SandboxChange | ChangeGap, void, undefined> {
+  onlyKnown('events', options, OPTIONS)
   const reconnects = new Reconnects(transport.world, options.reconnectMs ?? DEFAULT_RECONNECT_MS, options.signal)
   let position = options.since
   let wasReady = false

@@ -5,6 +5,7 @@ import { parserOf } from '@sandglass/contract/schema'
 import type { DataPlane } from './data-plane.ts'
 import { jsonOf, parseAnswer, SandglassError } from './error.ts'
 import { flag, pathQuery, type SandboxPath } from './file-path.ts'
+import { type Known, onlyKnown } from './known-options.ts'
 import { Reconnects } from './reconnects.ts'
 import { DEFAULT_RECONNECT_MS } from './session.ts'
 import { chunksOf } from './streams.ts'
@@ -27,6 +28,8 @@ export type WatchOptions = {
   /** Stops watching; the loop then throws the signal's reason. */
   readonly signal?: AbortSignal | undefined
 }
+
+const OPTIONS: Known<WatchOptions> = { recursive: true, user: true, onReady: true, signal: true }
 
 const parser = parserOf(FileEventSchema)
 const MAX_LINE_CHARACTERS = 64 * 1024
@@ -70,6 +73,7 @@ function eventOf(wire: WireFileEvent): FileEvent | undefined {
 }
 
 export async function* watchFiles(plane: DataPlane, path: SandboxPath, options: WatchOptions): AsyncGenerator<FileEvent, void, undefined> {
+  onlyKnown('watch', options, OPTIONS)
   const reconnects = new Reconnects(plane.transport.world, DEFAULT_RECONNECT_MS, options.signal)
   let wasReady = false
   for (;;) {

@@ -9,6 +9,7 @@ import { type FileInfo, fileInfoOf } from './file-info.ts'
 import { flag, pathField, pathQuery, type SandboxPath } from './file-path.ts'
 import { type FileSource, fileBodyOf } from './file-source.ts'
 import { type FileEvent, type WatchOptions, watchFiles } from './file-watch.ts'
+import { type Known, onlyKnown } from './known-options.ts'
 import { chunksOf } from './streams.ts'
 import { bodyOf, type CallOptions } from './transport.ts'
 
@@ -46,6 +47,10 @@ export type FileContent = {
   readonly body: ReadableStream<Uint8Array>
 }
 
+const FILE_OPTIONS: Known<FileOptions> = { user: true, signal: true, timeoutMs: true }
+const READ_OPTIONS: Known<ReadOptions> = { ...FILE_OPTIONS, range: true, ifMatch: true }
+const WRITE_OPTIONS: Known<WriteOptions> = { ...FILE_OPTIONS, mode: true, parents: true, ifMatch: true, ifNoneMatch: true, onProgress: true }
+
 const TRANSFER_TIMEOUT_MS = Number.POSITIVE_INFINITY
 const infoParser = parserOf(FileInfoSchema)
 const listParser = parserOf(FileListSchema)
@@ -68,6 +73,7 @@ export class Files {
    * @throws SandglassError `is_a_directory`, `not_a_regular_file`, `range_not_satisfiable`
    */
   async open(path: SandboxPath, options: ReadOptions = {}): Promise<FileContent> {
+    onlyKnown('files.open', options, READ_OPTIONS)
     const { user, range, ifMatch, ...call } = options
     const response = await this.#plane.transport.open({
       ...call,
@@ -106,6 +112,7 @@ export class Files {
    * @throws SandglassError `is_a_directory`, `no_space`, `precondition_failed`
    */
   async write(path: SandboxPath, source: FileSource, options: WriteOptions = {}): Promise<FileWritten> {
+    onlyKnown('files.write', options, WRITE_OPTIONS)
     const { user, mode, parents, ifMatch, ifNoneMatch, onProgress, ...call } = options
     const { body, size, repeatable } = await fileBodyOf(source, onProgress)
     return this.#plane.transport.json(

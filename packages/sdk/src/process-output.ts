@@ -1,6 +1,7 @@
 /** Output of a process over plain HTTP: exact bytes from an offset, taken up again where a connection broke. */
 import type { DataPlane } from './data-plane.ts'
 import { SandglassError } from './error.ts'
+import { type Known, onlyKnown } from './known-options.ts'
 import type { Gap } from './output-queue.ts'
 import { Reconnects } from './reconnects.ts'
 import { DEFAULT_RECONNECT_MS } from './session.ts'
@@ -19,10 +20,13 @@ export type OutputOptions = {
   readonly signal?: AbortSignal | undefined
 }
 
+const OPTIONS: Known<OutputOptions> = { stream: true, since: true, follow: true, onGap: true, signal: true }
+
 const OFFSET_HEADER = 'sandglass-offset'
 const OPEN_TIMEOUT_MS = 60_000
 
 export async function* readOutput(plane: DataPlane, processId: string, options: OutputOptions): AsyncGenerator<Uint8Array, void, undefined> {
+  onlyKnown('output', options, OPTIONS)
   const reconnects = new Reconnects(plane.transport.world, DEFAULT_RECONNECT_MS, options.signal)
   let position = options.since ?? 0
   for (;;) {

@@ -220,9 +220,8 @@ export class Sandbox implements AsyncDisposable {
    * @param idOrKey `pr…`, or `key:` and its process key
    * @throws SandglassError `process_not_found`
    */
-  async attach(idOrKey: string, options: AttachOptions = {}): Promise<Spawned> {
-    const { resource } = await getProcess(this.#plane, idOrKey, {})
-    return attachProcess(this.#plane, resource, options)
+  attach(idOrKey: string, options: AttachOptions = {}): Promise<Spawned> {
+    return attachProcess(this.#plane, idOrKey, options)
   }
 
   /** Running processes, and ended ones that are still remembered. */

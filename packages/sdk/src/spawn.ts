@@ -6,7 +6,7 @@ import { SandglassError } from './error.ts'
 import { type Known, onlyKnown } from './known-options.ts'
 import type { Gap } from './output-queue.ts'
 import { OutputStream } from './output-stream.ts'
-import { exitOf, type ProcessExit, RemoteProcess } from './process.ts'
+import { exitOf, getProcess, type ProcessExit, RemoteProcess } from './process.ts'
 import { type InputSource, ProcessInput } from './process-input.ts'
 import { DEFAULT_RECONNECT_MS, Session } from './session.ts'
 import type { Opening } from './session-opening.ts'
@@ -53,6 +53,8 @@ const OPTIONS: Known<SpawnOptions> = {
   killOnDisconnect: true,
   signal: true,
 }
+
+const ATTACH_OPTIONS: Known<AttachOptions> = { onGap: true, reconnectMs: true, windowBytes: true, sinceStdout: true, sinceStderr: true, stdin: true }
 
 const STOP_TIMEOUT_MS = 5_000
 export const DEFAULT_WINDOW_BYTES = 1024 * 1024
@@ -115,7 +117,9 @@ export async function spawnProcess(plane: DataPlane, program: Program, options: 
   return spawned
 }
 
-export async function attachProcess(plane: DataPlane, resource: WireProcess, options: AttachOptions): Promise<Spawned> {
+export async function attachProcess(plane: DataPlane, idOrKey: string, options: AttachOptions): Promise<Spawned> {
+  onlyKnown('attach', options, ATTACH_OPTIONS)
+  const { resource } = await getProcess(plane, idOrKey, {})
   const opening: Opening = {
     type: 'attach',
     processId: resource.id,

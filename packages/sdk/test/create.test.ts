@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Sandbox, Sandglass, SandglassError } from '../src/index.ts'
 import { hurriedWorld } from './hurried-world.ts'
-import { ScriptedSandboxes, wireSandbox } from './scripted-sandboxes.ts'
+import { ScriptedSandboxes, wireProcess, wireSandbox } from './scripted-sandboxes.ts'
 import { problem, ScriptedServer } from './scripted-server.ts'
 
 const API_KEY = `sgk_${'a'.repeat(43)}`
@@ -312,5 +312,16 @@ test('an option that there is not, which plain JavaScript can write, is refused 
   await refused(sandbox.start(['true'], command), /^start has no option `timeout`/)
   await refused(sandbox.spawn(['true'], command), /^spawn has no option `timeout`/)
   await refused(sandbox.terminal(command), /^terminal has no option `timeout`/)
+  const joining = { stdin: true, sinceStdOut: 5 }
+  await refused(sandbox.attach('key:a', joining), /^attach has no option `sinceStdOut`; it has .*\bsinceStdout\b/)
+  const careful = { user: 'root', ifmatch: '"1"' }
+  await refused(sandbox.files.write('/a', 'text', careful), /^files\.write has no option `ifmatch`; it has ifMatch, /)
+  await refused(sandbox.files.read('/a', careful), /^files\.open has no option `ifmatch`; it has ifMatch, /)
+  const from = { signal: AbortSignal.timeout(10_000), from: 5 }
+  await refused(sandbox.files.watch('/a', from).next(), /^watch has no option `from`/)
+  await refused(client.events(from).next(), /^events has no option `from`; it has .*\bsince\b/)
   assert.equal(server.asked.length, sent)
+  server.on('GET', /processes\/key/, () => ({ status: 200, json: wireProcess() }))
+  const process = await sandbox.process('key:a')
+  await refused(process.output(from).next(), /^output has no option `from`; it has .*\bsince\b/)
 })
