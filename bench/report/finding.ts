@@ -11,7 +11,7 @@ export type Finding = {
   readonly peerValue: number | null
   readonly must: Bound
   readonly aim: Bound
-  /** Why the number does not count, however good it is. */
+  /** Why there is no number: what the row takes for granted was not so. What was seen is in the raw samples. */
   readonly void?: string | undefined
 }
 
@@ -38,7 +38,11 @@ export function ratioOf(value: number | null, peerValue: number | null): number 
   return value === null || peerValue === null || peerValue === 0 ? null : value / peerValue
 }
 
-export function reportRow(finding: Finding): ReportRow {
+/** Without the number of a row that does not count. */
+export const counted = (finding: Finding): Finding => (finding.void === undefined ? finding : { ...finding, value: null })
+
+export function reportRow(asFound: Finding): ReportRow {
+  const finding = counted(asFound)
   const ratio = ratioOf(finding.value, finding.peerValue)
   return {
     id: finding.id,
@@ -50,6 +54,6 @@ export function reportRow(finding: Finding): ReportRow {
     ratio: rounded(ratio),
     must: textOfBound(finding.must),
     aim: textOfBound(finding.aim),
-    holds: finding.void === undefined && reaches(finding.must, { value: finding.value, ratio }),
+    holds: reaches(finding.must, { value: finding.value, ratio }),
   }
 }

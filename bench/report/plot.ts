@@ -4,7 +4,7 @@
  * Every row is drawn on the same scale, the share of its bound that it uses, logarithmic: 1 is the bound itself, left of it is better.
  */
 import type { Bound } from './bound.ts'
-import { type Finding, ratioOf } from './finding.ts'
+import { counted, type Finding, ratioOf } from './finding.ts'
 import { number } from './table.ts'
 
 const WIDTH = 60
@@ -12,11 +12,12 @@ const WIDTH = 60
 const SPAN = Math.log(4)
 
 /** How much of the bound is used: below 1 it holds. Null when nothing was measured. */
-export function shareOfBound(finding: Finding, bound: Bound): number | null {
+export function shareOfBound(asFound: Finding, bound: Bound): number | null {
+  const finding = counted(asFound)
   const measured = bound.of === 'ratio' ? ratioOf(finding.value, finding.peerValue) : finding.value
-  if (measured === null || measured < 0) return null
+  if (measured === null) return null
   if (bound.limit === 0) return measured === 0 ? 0 : Number.POSITIVE_INFINITY
-  return bound.side === 'most' ? measured / bound.limit : bound.limit / Math.max(measured, Number.MIN_VALUE)
+  return bound.side === 'most' ? Math.max(0, measured) / bound.limit : bound.limit / Math.max(measured, Number.MIN_VALUE)
 }
 
 function column(share: number): number {

@@ -61,8 +61,13 @@ test('a row carries value, peer, ratio and whether its must holds', () => {
   assert.equal(reportRow(finding({ value: 40 })).holds, false)
 })
 
-test('a number that does not count does not hold, however good it is', () => {
-  assert.equal(reportRow(finding({ value: 1, void: 'no pool was there' })).holds, false)
+test('what does not count is no number, however good it is, and holds nothing', () => {
+  const alone = finding({ value: 100, must: ratioAtMost(1) })
+  const voided = { ...alone, void: '3 of 100 starts were cold' }
+  const { value, ratio, holds } = reportRow(voided)
+  assert.deepEqual([value, ratio, holds], [null, null, false])
+  assert.equal(shareOfBound(voided, voided.must), null)
+  assert.equal(shareOfBound(alone, alone.must), 0.5)
 })
 
 test('the bound is judged before the number is rounded for reading', () => {
@@ -103,7 +108,7 @@ test('rows come in the order of the design, and those that gave nothing are name
 test('the JSON holds the rows with exactly their fields', () => {
   const text = jsonOf({
     began_at: '2026-01-01T00:00:00.000Z',
-    machine: { cpu: 'x', cores: 2, memory_gb: 24, kernel: 'k' },
+    machine: { cpu: 'x', cores: 2, memory_gb: 24, kernel: 'k', runtime: 'r' },
     quiet: true,
     notes: [],
     rows: [reportRow(finding())],
