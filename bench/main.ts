@@ -7,9 +7,11 @@
 import { writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { runscVersion } from '@sandglass/host-agent/drivers/gvisor/runsc'
 import { parseWishes, UsageError, type Wishes } from './arguments.ts'
+import { cachePlace } from './installation/cache.ts'
 import { SETTINGS } from './installation/settings.ts'
-import { BUSY_SHARE, busyShare, machineFacts } from './measure/machine.ts'
+import { BUSY_SHARE, busyShare, machineFacts, textOfMachine } from './measure/machine.ts'
 import { Samples } from './measure/samples.ts'
 import { type Finding, reportRow } from './report/finding.ts'
 import { jsonOf, type Note } from './report/json.ts'
@@ -34,7 +36,14 @@ async function measure(wishes: Wishes, samples: Samples, notes: Note[], signal: 
   for (const setting of SETTINGS) {
     const families = FAMILIES.filter((family) => family.setting === setting && family.ids.some(wanted))
     if (families.length === 0) continue
-    const found = await runSetting({ setting, families, samples, signal, count: (count) => Math.min(count, wishes.samples), note, progress: say })
+    const count = (wanted: number): number => Math.min(wanted, wishes.samples)
+    const run = { setting, families, samples, signal, count, isLook: Number.isFinite(wishes.samples), note, progress: say }
+    const found = await runSetting(run).catch((error: unknown): Finding[] => {
+      signal.throwIfAborted()
+      // The rows of other settings are still worth telling.
+      note(families.flatMap(({ ids }) => ids).join(', '), `failed: ${error instanceof Error ? error.message : String(error)}`)
+      return []
+    })
     for (const finding of found.filter(({ id }) => wanted(id))) {
       if (finding.void !== undefined) note(finding.id, `does not count: ${finding.void}`)
       findings.push(finding)
@@ -48,6 +57,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const interrupted = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => interrupted.abort(new Error(`${signal}: taking everything down`)))
   const began = new Date()
+  const machine = machineFacts(`gVisor ${await runscVersion(join(cachePlace(), 'bin/runsc'))} on systrap`)
   const busy = await busyShare(LOOK_MS)
   const quiet = busy <= BUSY_SHARE
   const loud = `THIS MACHINE IS BUSY (${Math.round(busy * 100)} % of its CPU before anything was started): do not believe these numbers.`
@@ -67,8 +77,9 @@ async function main(argv: readonly string[]): Promise<number> {
   for (const { id, text } of notes) print(`${id}: ${text.split('\n')[0] ?? ''}`)
   if (missing.length > 0) print(`not measured: ${missing.join(', ')}`)
   if (!quiet) print(loud)
+  print(`on ${textOfMachine(machine)}`)
   print(`raw samples: ${samples.path}`)
-  if (wishes.json !== undefined) writeFileSync(wishes.json, jsonOf({ began_at: began.toISOString(), machine: machineFacts(), quiet, notes, rows }))
+  if (wishes.json !== undefined) writeFileSync(wishes.json, jsonOf({ began_at: began.toISOString(), machine, quiet, notes, rows }))
   const held = rows.filter(({ holds }) => holds).length
   print(`${held} of ${rows.length} hold in ${((Date.now() - began.getTime()) / 1_000).toFixed(0)} s`)
   return held === rows.length && missing.length === 0 ? 0 : 1

@@ -3,20 +3,32 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 
-export type MachineFacts = { readonly cpu: string; readonly cores: number; readonly memory_gb: number; readonly kernel: string }
+export type MachineFacts = {
+  readonly cpu: string
+  readonly cores: number
+  readonly memory_gb: number
+  readonly kernel: string
+  /** What sandboxes and raw peers run on. */
+  readonly runtime: string
+}
 
 /** Share of all cores above which the machine counts as busy before anything of ours runs. */
 export const BUSY_SHARE = 0.2
 const BYTES_PER_GB = 1024 ** 3
 
-export function machineFacts(): MachineFacts {
+export function machineFacts(runtime: string): MachineFacts {
   return {
     cpu: cpus()[0]?.model ?? 'unknown',
     cores: availableParallelism(),
     memory_gb: Math.round(totalmem() / BYTES_PER_GB),
     kernel: release(),
+    runtime,
   }
 }
+
+/** No number means anything without it. */
+export const textOfMachine = ({ cpu, cores, memory_gb, kernel, runtime }: MachineFacts): string =>
+  `${cores} cores (${cpu}), ${memory_gb} GiB, kernel ${kernel}, ${runtime}`
 
 export type CpuTimes = { readonly idle: number; readonly total: number }
 
