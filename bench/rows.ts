@@ -14,9 +14,10 @@ import { streams } from './rows/streams.ts'
 import { terminals } from './rows/terminals.ts'
 import { upload } from './rows/upload.ts'
 
-/** Memory comes first, before anything has grown; the second start last, because it restarts what the others use. */
+/** Of one setting memory comes first, before anything has grown, and what restarts the installation last. */
 export const FAMILIES: readonly Family[] = [
   idleMemory,
+  secondStart,
   startCold,
   exec,
   execMany,
@@ -25,7 +26,6 @@ export const FAMILIES: readonly Family[] = [
   upload,
   density,
   idleCpu,
-  secondStart,
   startWarm,
   staggered,
   burstCold,

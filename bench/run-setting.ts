@@ -2,17 +2,22 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startInstallation } from '../tests/e2e/installation.ts'
+import { freePort, startInstallation } from '../tests/e2e/installation.ts'
 import type { Bench, Family } from './bench.ts'
 import { Freshness } from './installation/freshness.ts'
-import { environmentOf, type Setting } from './installation/settings.ts'
+import { fullPool, METRICS_PORT } from './installation/pool.ts'
+import { environmentOf, MEMBERS, type Setting } from './installation/settings.ts'
+import { inFlight } from './measure/interleave.ts'
 import { BUSY_SHARE, busyShare } from './measure/machine.ts'
 import type { Samples } from './measure/samples.ts'
 import type { Finding } from './report/finding.ts'
 
 const LOOK_MS = 500
-/** What an installation does by itself when it has started, such as filling its pool, is over long before. */
-const REST_MS = 20_000
+/** What an installation does by itself when it has started is over long before. */
+const REST_MS = 60_000
+/** A row that takes longer has something wrong with it, and would keep the others from being measured. */
+const FAMILY_MS = 240_000
+const DELETES_IN_FLIGHT = 8
 const PERCENT = 100
 
 export type SettingRun = {
@@ -21,12 +26,14 @@ export type SettingRun = {
   readonly samples: Samples
   readonly signal: AbortSignal
   readonly count: (wanted: number) => number
+  /** A look at whether it works waits for no quiet, and claims none. */
+  readonly isLook: boolean
   readonly note: (id: string, text: string) => void
   /** Called for every family before it begins and with what it found. */
   readonly progress: (text: string) => void
 }
 
-/** Waits until the machine is quiet, but not for ever. @returns how busy it was at last */
+/** Waits until the machine is quiet, but not for ever. @returns how busy it was at last, as a share of all cores */
 async function atRest(): Promise<number> {
   const deadline = performance.now() + REST_MS
   for (;;) {
@@ -35,23 +42,41 @@ async function atRest(): Promise<number> {
   }
 }
 
-async function measured(bench: Bench, family: Family, run: SettingRun): Promise<Finding[]> {
+/** What a family left behind that failed: the next one wants a host to itself. */
+async function clear({ installation }: Bench): Promise<void> {
+  const left = await installation.sandboxes()
+  await inFlight(
+    DELETES_IN_FLIGHT,
+    left.map((sandbox) => () => sandbox.delete()),
+  )
+}
+
+/** What was measured while somebody else used the machine is told and does not count. */
+const onBusyMachine = (findings: readonly Finding[], busy: number): Finding[] =>
+  findings.map((finding) => ({ ...finding, void: finding.void ?? `${Math.round(busy * PERCENT)} % of the CPU was in use before it was measured` }))
+
+async function measured(shared: Bench, family: Family, run: SettingRun): Promise<Finding[]> {
   const ids = family.ids.join(', ')
   run.progress(`measuring ${ids} (${run.setting})`)
-  const busy = await atRest()
-  if (busy > BUSY_SHARE) run.note(ids, `NOT QUIET: ${Math.round(busy * PERCENT)} % of the CPU was in use before it was measured`)
+  const late = AbortSignal.timeout(FAMILY_MS)
+  const bench = { ...shared, signal: AbortSignal.any([run.signal, late]) }
   try {
-    return await family.measure(bench)
+    await fullPool(bench.installation, MEMBERS[run.setting], bench.signal)
+    const busy = run.isLook ? 0 : await atRest()
+    const findings = await family.measure(bench)
+    return busy > BUSY_SHARE ? onBusyMachine(findings, busy) : findings
   } catch (error) {
     run.signal.throwIfAborted()
-    run.note(ids, `failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
+    const why = late.aborted ? `not measured within ${FAMILY_MS} ms` : error instanceof Error ? (error.stack ?? error.message) : String(error)
+    run.note(ids, `failed: ${why}`)
+    await clear(bench).catch((cause: unknown) => run.note(ids, `what it left stays: ${cause instanceof Error ? cause.message : String(cause)}`))
     return []
   }
 }
 
 export async function runSetting(run: SettingRun): Promise<Finding[]> {
   run.progress(`starting an installation (${run.setting})`)
-  const owned = await startInstallation(environmentOf(run.setting))
+  const owned = await startInstallation({ ...environmentOf(run.setting), [METRICS_PORT]: String(await freePort()) })
   const scratch = mkdtempSync(join(tmpdir(), 'sandglass-bench-'))
   const { installation } = owned
   const { samples, signal, count, note } = run

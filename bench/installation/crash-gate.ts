@@ -16,6 +16,7 @@ import { BOOT_ID_COMMAND, type Freshness } from './freshness.ts'
 const BACK_MS = 60_000
 const GONE_MS = 60_000
 const EXECS_IN_FLIGHT = 8
+const DELETES_IN_FLIGHT = 16
 
 /** Sandboxes that the API calls ready, once it and the host are back. */
 async function readyAgain(installation: Installation, count: number): Promise<Set<string>> {
@@ -52,7 +53,17 @@ export async function crashGate(installation: Installation, alive: readonly Sand
 
 /** Ends them, and says what is still there when everything should be gone. */
 export async function endAll(installation: Installation, alive: readonly Sandbox[], poolMembers: number): Promise<string[]> {
-  await Promise.all(alive.map((sandbox) => sandbox.delete({ wait: false })))
+  const refused: string[] = []
+  await inFlight(
+    DELETES_IN_FLIGHT,
+    alive.map((sandbox) => async () => {
+      try {
+        await sandbox.delete()
+      } catch (error) {
+        refused.push(`not deleted: ${sandbox.id}: ${error instanceof Error ? error.message : String(error)}`)
+      }
+    }),
+  )
   const ids = new Set<string>(alive.map(({ id }) => id))
   let wrong: string[] = []
   await until(GONE_MS, 'nothing of the burst is left', async () => {
@@ -65,6 +76,8 @@ export async function endAll(installation: Installation, alive: readonly Sandbox
     const surplus = allSentries(installation.home).length - poolMembers
     wrong = [...rows, ...things, ...charged, ...(surplus > 0 ? [`orphan: ${surplus} sentries beyond the pool`] : [])]
     return wrong.length === 0
-  }).catch(() => undefined)
-  return wrong
+  }).catch((error: unknown) => {
+    if (wrong.length === 0) wrong = [error instanceof Error ? error.message : String(error)]
+  })
+  return [...refused, ...wrong]
 }

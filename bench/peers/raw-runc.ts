@@ -1,6 +1,6 @@
 /**
  * `runc` as a peer, where a row names it: the host agent's own bundle with what only gVisor understands taken out. It gets the template
- * read-only and no channel, which is less work than ours has.
+ * read-only, no channel and no CPU quota, which is less work than ours has.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'

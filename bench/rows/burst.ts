@@ -48,7 +48,8 @@ export const coldOf = ({ started }: Burst): number => started.filter(({ path }) 
 /** Kills control plane and host agent, then ends everything: nothing may be left, nothing may be made up. */
 export async function gate(bench: Bench, id: string, result: Burst, poolMembers: number): Promise<Finding> {
   const alive = sandboxesOf(result)
-  const wrong = [...(await crashGate(bench.installation, alive, bench.freshness)), ...(await endAll(bench.installation, alive, poolMembers))]
+  const crash = await crashGate(bench.installation, alive, bench.freshness).catch((error: unknown) => [`no way back from the crash: ${String(error)}`])
+  const wrong = [...crash, ...(await endAll(bench.installation, alive, poolMembers))]
   for (const line of [...result.failures.map((failure) => `failed: ${failure}`), ...wrong].slice(0, 10)) bench.note(id, line)
   return {
     id,
@@ -61,3 +62,6 @@ export async function gate(bench: Bench, id: string, result: Burst, poolMembers:
     aim: valueAtMost(0, ''),
   }
 }
+
+/** No speed counts unless the gate behind it holds. */
+export const voidBehind = ({ value }: Finding): string | undefined => (value === 0 ? undefined : 'the gate behind it does not hold')

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseWishes, UsageError } from '../arguments.ts'
 import { Freshness, NotFresh } from '../installation/freshness.ts'
-import { SETTINGS } from '../installation/settings.ts'
+import { environmentOf, MEMBERS, SETTINGS } from '../installation/settings.ts'
 import { inFlight, interleave } from '../measure/interleave.ts'
 import { FAMILIES, ROW_IDS } from '../rows.ts'
 
@@ -19,6 +19,14 @@ test('every row has one family, and every family a setting that is measured', ()
   const ids = FAMILIES.flatMap((family) => family.ids)
   assert.deepEqual([...ids].sort(), [...ROW_IDS].sort())
   for (const { setting } of FAMILIES) assert.ok(SETTINGS.includes(setting))
+})
+
+test('a setting keeps exactly the members that its rows wait for', () => {
+  for (const setting of SETTINGS.filter((one) => one !== 'as installed')) {
+    const { SANDGLASS_POOL_FLOOR: floor, SANDGLASS_POOL_CEILING: ceiling } = environmentOf(setting)
+    assert.deepEqual([floor, ceiling], [String(MEMBERS[setting]), String(Math.max(1, MEMBERS[setting]))])
+  }
+  assert.deepEqual(environmentOf('as installed'), {}, 'what users get')
 })
 
 test('sides are sampled in turn, after a round that is not kept', async () => {

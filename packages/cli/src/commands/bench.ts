@@ -10,7 +10,7 @@ const OPTIONS = { only: { type: 'string' }, json: { type: 'string' }, samples: {
 export const command: Command = {
   usage: 'bench [--only ROW,…] [--json FILE] [--samples N]',
   help: `Measures this machine: every row of the table of numbers beside its peer (the raw runtimes, OpenSSH), interleaved, on installations of its own.
-Takes about six minutes and wants a machine that does nothing else. It needs root.
+Takes about a quarter of an hour, a row by itself four minutes at most, and wants a machine that does nothing else. It needs root.
 
   --only S1,E2        only these rows
   --json FILE         also write the table as JSON; raw samples go to FILE.samples.ndjson
