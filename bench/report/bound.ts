@@ -12,8 +12,10 @@ export const ratioAtMost = (limit: number): Bound => ({ of: 'ratio', side: 'most
 export const ratioAtLeast = (limit: number): Bound => ({ of: 'ratio', side: 'least', limit, unit: '' })
 export const valueAtMost = (limit: number, unit: string): Bound => ({ of: 'value', side: 'most', limit, unit })
 
-/** `≤ 1/6`, `≥ 1.5×`, `≤ 32 MiB` */
-export function textOfBound({ of, side, limit, unit }: Bound): string {
+/** `≤ 1/6`, `≥ 1.5×`, `≤ 32 MiB`; `-` for none */
+export function textOfBound(bound: Bound | null): string {
+  if (bound === null) return '-'
+  const { of, side, limit, unit } = bound
   const sign = side === 'most' ? '≤' : '≥'
   if (of === 'value') return `${sign} ${limit} ${unit}`.trimEnd()
   const inverse = Math.round(1 / limit)
@@ -21,8 +23,9 @@ export function textOfBound({ of, side, limit, unit }: Bound): string {
   return `${sign} ${isFraction ? `1/${inverse}` : `${limit}×`}`
 }
 
-/** A number that was not measured reaches nothing. */
-export function reaches(bound: Bound, { value, ratio }: { readonly value: number | null; readonly ratio: number | null }): boolean {
+/** A number that was not measured reaches nothing, not even the bound that is not there. */
+export function reaches(bound: Bound | null, { value, ratio }: { readonly value: number | null; readonly ratio: number | null }): boolean {
+  if (bound === null) return value !== null && !Number.isNaN(value)
   const measured = bound.of === 'ratio' ? ratio : value
   if (measured === null || Number.isNaN(measured)) return false
   return bound.side === 'most' ? measured <= bound.limit : measured >= bound.limit

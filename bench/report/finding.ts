@@ -9,8 +9,9 @@ export type Finding = {
   readonly value: number | null
   readonly peer: string
   readonly peerValue: number | null
-  readonly must: Bound
-  readonly aim: Bound
+  /** Null: the design names none. */
+  readonly must: Bound | null
+  readonly aim: Bound | null
   /** Why there is no number: what the row takes for granted was not so. What was seen is in the raw samples. */
   readonly void?: string | undefined
 }

@@ -1,7 +1,7 @@
 /**
  * The report as a picture in text: how far each row is from its must. Pure.
  *
- * Every row is drawn on the same scale, the share of its bound that it uses, logarithmic: 1 is the bound itself, left of it is better.
+ * Every row that has a must is drawn on the same scale, the share of its bound that it uses, logarithmic: 1 is the bound itself, left of it is better.
  */
 import type { Bound } from './bound.ts'
 import { counted, type Finding, ratioOf } from './finding.ts'
@@ -26,7 +26,7 @@ function column(share: number): number {
 }
 
 function line(finding: Finding, label: number): string {
-  const share = shareOfBound(finding, finding.must)
+  const share = finding.must === null ? null : shareOfBound(finding, finding.must)
   const cells = Array.from({ length: WIDTH }, () => '·')
   cells[column(1)] = '|'
   if (share !== null) cells[column(share)] = '●'
@@ -34,6 +34,7 @@ function line(finding: Finding, label: number): string {
 }
 
 export function plot(findings: readonly Finding[]): string {
-  const label = Math.max(0, ...findings.map(({ id, metric }) => `${id} ${metric}`.length))
-  return ['share of the must that is used (| is the must, left is better)', ...findings.map((finding) => line(finding, label))].join('\n')
+  const bound = findings.filter(({ must }) => must !== null)
+  const label = Math.max(0, ...bound.map(({ id, metric }) => `${id} ${metric}`.length))
+  return ['share of the must that is used (| is the must, left is better)', ...bound.map((finding) => line(finding, label))].join('\n')
 }

@@ -13,7 +13,7 @@ import { asOptions, DEFAULT_SIZE } from '../installation/sizes.ts'
 import { inFlight, timed } from '../measure/interleave.ts'
 import { median, p99 } from '../measure/statistics.ts'
 import { RawGvisor } from '../peers/raw-gvisor.ts'
-import { ratioAtMost } from '../report/bound.ts'
+import { ratioAtLeast, ratioAtMost } from '../report/bound.ts'
 import type { Finding } from '../report/finding.ts'
 import { burst, coldOf, gate, voidBehind } from './burst.ts'
 
@@ -71,12 +71,10 @@ async function measure(bench: Bench): Promise<Finding[]> {
   bench.samples.add(RATE, 'ours', rate, '/s')
   bench.samples.add(RATE, 'peer', raw, '/s')
   const alone = bench.samples.of(COLD, 'ours')
-  const told = [
-    `${cold} of ${result.started.length} starts were cold: ${rate.toFixed(1)} a second, raw runsc with as many in flight ${raw.toFixed(1)}`,
-    `one alone p50 ${median(alone).toFixed(0)} ms, p99 ${p99(alone).toFixed(0)} ms; the burst's last output after ${result.ms.toFixed(0)} ms`,
-  ]
-  bench.note('S8', told.join('; '))
+  const told = `${cold} of ${result.started.length} starts were cold, the last output after ${result.ms.toFixed(0)} ms; one cold start alone p50 ${median(alone).toFixed(0)} ms, p99 ${p99(alone).toFixed(0)} ms`
+  bench.note('S8', told)
   const gated = await gate(bench, 'S8', result, MEMBERS[SETTING])
+  const reason = result.failures.length > 0 ? `${result.failures.length} failed` : voidBehind(gated)
   return [
     {
       id: 'S8',
@@ -86,8 +84,19 @@ async function measure(bench: Bench): Promise<Finding[]> {
       peer: `own cold p99 × ${count}/${LIMITS.hostStartsInFlight}`,
       peerValue: (p99(alone) * count) / LIMITS.hostStartsInFlight,
       must: ratioAtMost(1),
-      aim: ratioAtMost(1),
-      void: result.failures.length > 0 ? `${result.failures.length} failed` : voidBehind(gated),
+      aim: null,
+      void: reason,
+    },
+    {
+      id: 'S8',
+      metric: 'cold starts in it',
+      unit: '/s',
+      value: rate,
+      peer: `runsc run --detach ×${bench.count(RAW_STARTS)}, ${LIMITS.hostStartsInFlight} in flight`,
+      peerValue: raw,
+      must: null,
+      aim: ratioAtLeast(0.9),
+      void: reason,
     },
     gated,
   ]

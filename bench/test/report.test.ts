@@ -45,6 +45,13 @@ test('what was not measured reaches nothing', () => {
   assert.equal(reportRow(finding({ peerValue: 0 })).ratio, null)
 })
 
+test('a row whose must the design does not name holds as soon as it is measured, and is not drawn', () => {
+  const free = finding({ must: null, aim: ratioAtLeast(0.9) })
+  assert.deepEqual([reportRow(free).must, reportRow(free).aim, reportRow(free).holds], ['-', '≥ 0.9×', true])
+  assert.equal(reportRow({ ...free, value: null }).holds, false)
+  assert.equal(plot([free, finding()]).split('\n').length, 2)
+})
+
 test('a row carries value, peer, ratio and whether its must holds', () => {
   assert.deepEqual(reportRow(finding()), {
     id: 'S1',
@@ -62,12 +69,12 @@ test('a row carries value, peer, ratio and whether its must holds', () => {
 })
 
 test('what does not count is no number, however good it is, and holds nothing', () => {
-  const alone = finding({ value: 100, must: ratioAtMost(1) })
+  const alone = finding({ value: 100 })
   const voided = { ...alone, void: '3 of 100 starts were cold' }
   const { value, ratio, holds } = reportRow(voided)
   assert.deepEqual([value, ratio, holds], [null, null, false])
-  assert.equal(shareOfBound(voided, voided.must), null)
-  assert.equal(shareOfBound(alone, alone.must), 0.5)
+  assert.equal(shareOfBound(voided, ratioAtMost(1)), null)
+  assert.equal(shareOfBound(alone, ratioAtMost(1)), 0.5)
 })
 
 test('the bound is judged before the number is rounded for reading', () => {
