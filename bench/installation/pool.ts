@@ -12,6 +12,7 @@ const FILL_MS_EACH = 900
 const FILL_MS_LEAST = 20_000
 /** A look costs the agent a millisecond or two, and what is waited for wants the CPU. */
 const LOOK_EVERY_MS = 100
+const ANSWER_MS = 2_000
 const UNSETTLED = ['booting', 'picked', 'ending'] as const
 const ALIVE = ['launching', 'running', 'ending'] as const
 
@@ -50,7 +51,7 @@ export const isFull = ({ target, ready, unsettled, sandboxes }: PoolState, membe
 
 async function told({ env }: Installation): Promise<PoolState | undefined> {
   try {
-    const answer = await fetch(`http://127.0.0.1:${env[METRICS_PORT]}/metrics`)
+    const answer = await fetch(`http://127.0.0.1:${env[METRICS_PORT]}/metrics`, { signal: AbortSignal.timeout(ANSWER_MS) })
     return poolState(await answer.text())
   } catch {
     // The agent may be starting again.
