@@ -15,6 +15,8 @@ export type Bench = {
   readonly scratch: string
   /** Aborted when the program is to end. */
   readonly signal: AbortSignal
+  /** Waits until the machine is at rest, before what a neighbour's work would spoil. @throws MachineBusy */
+  readonly atRest: () => Promise<void>
   /** As many samples as a row wants, or fewer when less was asked for. */
   readonly count: (wanted: number) => number
   /** Says something beside the numbers of a row. */

@@ -8,17 +8,13 @@ import { Freshness } from './installation/freshness.ts'
 import { fullPool, METRICS_PORT } from './installation/pool.ts'
 import { environmentOf, MEMBERS, type Setting } from './installation/settings.ts'
 import { inFlight } from './measure/interleave.ts'
-import { BUSY_SHARE, busyShare } from './measure/machine.ts'
+import { machineAtRest } from './measure/machine.ts'
 import type { Samples } from './measure/samples.ts'
 import type { Finding } from './report/finding.ts'
 
-const LOOK_MS = 500
-/** What an installation does by itself when it has started is over long before. */
-const REST_MS = 60_000
 /** A row that takes longer has something wrong with it, and would keep the others from being measured. */
 const FAMILY_MS = 240_000
 const DELETES_IN_FLIGHT = 8
-const PERCENT = 100
 
 export type SettingRun = {
   readonly setting: Setting
@@ -33,17 +29,8 @@ export type SettingRun = {
   readonly progress: (text: string) => void
 }
 
-/** Waits until the machine is quiet, but not for ever. @returns how busy it was at last, as a share of all cores */
-async function atRest(): Promise<number> {
-  const deadline = performance.now() + REST_MS
-  for (;;) {
-    const busy = await busyShare(LOOK_MS)
-    if (busy <= BUSY_SHARE || performance.now() > deadline) return busy
-  }
-}
-
 /** What a family left behind that failed: the next one wants a host to itself. */
-async function clear({ installation }: Bench): Promise<void> {
+async function clear({ installation }: Pick<Bench, 'installation'>): Promise<void> {
   const left = await installation.sandboxes()
   await inFlight(
     DELETES_IN_FLIGHT,
@@ -51,20 +38,17 @@ async function clear({ installation }: Bench): Promise<void> {
   )
 }
 
-/** What was measured while somebody else used the machine is told and does not count. */
-const onBusyMachine = (findings: readonly Finding[], busy: number): Finding[] =>
-  findings.map((finding) => ({ ...finding, void: finding.void ?? `${Math.round(busy * PERCENT)} % of the CPU was in use before it was measured` }))
-
-async function measured(shared: Bench, family: Family, run: SettingRun): Promise<Finding[]> {
+async function measured(shared: Omit<Bench, 'atRest'>, family: Family, run: SettingRun): Promise<Finding[]> {
   const ids = family.ids.join(', ')
   run.progress(`measuring ${ids} (${run.setting})`)
   const late = AbortSignal.timeout(FAMILY_MS)
-  const bench = { ...shared, signal: AbortSignal.any([run.signal, late]) }
+  const signal = AbortSignal.any([run.signal, late])
+  const atRest = (): Promise<void> => (run.isLook ? Promise.resolve() : machineAtRest(signal))
+  const bench = { ...shared, signal, atRest }
   try {
-    await fullPool(bench.installation, MEMBERS[run.setting], bench.signal)
-    const busy = run.isLook ? 0 : await atRest()
-    const findings = await family.measure(bench)
-    return busy > BUSY_SHARE ? onBusyMachine(findings, busy) : findings
+    await fullPool(bench.installation, MEMBERS[run.setting], signal)
+    await atRest()
+    return await family.measure(bench)
   } catch (error) {
     run.signal.throwIfAborted()
     const why = late.aborted ? `not measured within ${FAMILY_MS} ms` : error instanceof Error ? (error.stack ?? error.message) : String(error)
@@ -80,7 +64,7 @@ export async function runSetting(run: SettingRun): Promise<Finding[]> {
   const scratch = mkdtempSync(join(tmpdir(), 'sandglass-bench-'))
   const { installation } = owned
   const { samples, signal, count, note } = run
-  const bench: Bench = { installation, client: installation.client(), samples, freshness: new Freshness(), scratch, signal, count, note }
+  const bench = { installation, client: installation.client(), samples, freshness: new Freshness(), scratch, signal, count, note }
   const findings: Finding[] = []
   try {
     for (const family of run.families) findings.push(...(await measured(bench, family, run)))

@@ -14,6 +14,9 @@ export type MachineFacts = {
 
 /** Share of all cores above which the machine counts as busy before anything of ours runs. */
 export const BUSY_SHARE = 0.2
+/** What an installation does by itself when something has ended is over long before. */
+const REST_MS = 60_000
+const REST_LOOK_MS = 500
 const BYTES_PER_GB = 1024 ** 3
 
 export function machineFacts(runtime: string): MachineFacts {
@@ -50,6 +53,26 @@ export async function busyShare(ms: number): Promise<number> {
   const before = cpuTimes(readFileSync('/proc/stat', 'utf8'))
   await delay(ms)
   return busyBetween(before, cpuTimes(readFileSync('/proc/stat', 'utf8')))
+}
+
+export class MachineBusy extends Error {
+  override readonly name = 'MachineBusy'
+}
+
+/** Waits until nobody uses the machine. @throws MachineBusy when that does not come, and the signal's reason */
+export async function machineAtRest(
+  signal: AbortSignal,
+  limitMs: number = REST_MS,
+  look: () => Promise<number> = () => busyShare(REST_LOOK_MS),
+): Promise<void> {
+  const deadline = performance.now() + limitMs
+  for (;;) {
+    signal.throwIfAborted()
+    const busy = await look()
+    if (busy <= BUSY_SHARE) return
+    if (performance.now() > deadline)
+      throw new MachineBusy(`after ${limitMs} ms still ${Math.round(100 * busy)} % of the CPU are in use, by something else than what is measured`)
+  }
 }
 
 export const load1 = (): number => loadavg()[0] ?? 0

@@ -42,6 +42,7 @@ async function peerBurst(bench: Bench, runc: RawRunc, count: number): Promise<vo
 
 async function ourBurst(bench: Bench, count: number): Promise<Burst> {
   await fullPool(bench.installation, MEMBERS[SETTING], bench.signal)
+  await bench.atRest()
   const result = await burst(bench, count, DEFAULT_SIZE)
   bench.samples.add(SERIES, 'ours', result.ms, 'ms')
   for (const { ms } of result.started) bench.samples.add('S7 tti in a burst', 'ours', ms, 'ms')
@@ -64,6 +65,7 @@ async function measure(bench: Bench): Promise<Finding[]> {
     const before = bursts.at(-1)
     if (before !== undefined) for (const line of await endAll(bench.installation, sandboxesOf(before), MEMBERS[SETTING])) bench.note('S7', line)
     await fullPool(bench.installation, MEMBERS[SETTING], bench.signal)
+    await bench.atRest()
     await peerBurst(bench, runc, count)
     bursts.push(await ourBurst(bench, count))
   }

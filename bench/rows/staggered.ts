@@ -34,6 +34,7 @@ async function measure(bench: Bench): Promise<Finding[]> {
   const count = bench.count(COUNT)
   await warmStarts(bench)
   await fullPool(bench.installation, MEMBERS[SETTING], bench.signal)
+  await bench.atRest()
   const result = await burst(bench, count, DEFAULT_SIZE, GAP_MS)
   const times = result.started.map(({ ms }) => ms)
   for (const ms of times) bench.samples.add(STAGGERED, 'ours', ms, 'ms')

@@ -1,7 +1,7 @@
 /** Statistics of samples. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { busyBetween, cpuTimes } from '../measure/machine.ts'
+import { BUSY_SHARE, busyBetween, cpuTimes, MachineBusy, machineAtRest } from '../measure/machine.ts'
 import { median, p99, percentile } from '../measure/statistics.ts'
 
 test('a percentile is a sample that was seen, whatever the order', () => {
@@ -27,4 +27,16 @@ test('CPU use is what was not idle, waiting for disks included in idle', () => {
   const after = cpuTimes('cpu  150 0 150 750 150 0 0 0 50 0\n')
   assert.equal(busyBetween(before, after), 0.5)
   assert.equal(busyBetween(before, before), 0)
+})
+
+test('a machine is waited for until it is at rest, and one that does not come to rest in time is said to be busy', async () => {
+  const { signal } = new AbortController()
+  const shares = [0.9, 0.21, BUSY_SHARE, 0.9]
+  await machineAtRest(signal, 60_000, async () => shares.shift() ?? 1)
+  assert.deepEqual(shares, [0.9])
+  await assert.rejects(
+    machineAtRest(signal, 0, async () => 0.9),
+    (error) => error instanceof MachineBusy && /90 %/.test(error.message),
+  )
+  await assert.rejects(machineAtRest(AbortSignal.abort(new Error('enough'))), /enough/)
 })
