@@ -19,7 +19,7 @@ import { type Burst, burst, coldOf, gate, sandboxesOf, voidBehind } from './burs
 const SETTING = 'pool of 100'
 const SERIES = 'S7 burst'
 const COUNT = 100
-const ROUNDS = 2
+const ROUNDS = 3
 const PEER_IN_FLIGHT = 8
 
 async function peerBurst(bench: Bench, runc: RawRunc, count: number): Promise<void> {
