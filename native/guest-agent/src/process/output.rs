@@ -62,10 +62,14 @@ pub async fn pump(record: Arc<Record>, stream: Stream, fd: SharedFd) {
     let mut room_changes = record.room_changes();
     let mut flood = Flood::default();
     let mut is_wide = record.facts.tty;
+    // Bytes of which nobody is told yet.
+    let mut piece = 0;
     loop {
         room_changes.mark_unchanged();
         let room = record.look(|changing| changing.room(stream));
         if room == 0 {
+            // Whoever is to make room must know of what there is.
+            tell(&record, &mut piece);
             if room_changes.changed().await.is_err() {
                 break;
             }
@@ -73,20 +77,25 @@ pub async fn pump(record: Arc<Record>, stream: Stream, fd: SharedFd) {
         }
         let Ok(mut ready) = fd.readable().await else { break };
         let (count, stop) = gather(&record, stream, fd.as_raw_fd(), room);
+        piece += count;
+        let is_flood = count > 0 && flood.is_on(count);
+        // Of a flood, several turns are one piece: each wakes all the way to the client.
+        let goes_on = is_flood && stop == Stop::Full && count < room && piece < OUTPUT_READ_BYTES;
+        let told = if goes_on { 0 } else { tell(&record, &mut piece) };
         match stop {
             Stop::Closed => break,
             Stop::Drained => ready.clear_ready(),
             // Others get their turn.
             Stop::Full => tokio::task::yield_now().await,
         }
-        if count == 0 || !flood.is_on(count) {
+        if !is_flood || goes_on {
             continue;
         }
         if !is_wide {
             is_wide = true;
             super::spawn::widen(&*fd);
         }
-        if count < FLOOD_PIECE_BYTES {
+        if told < FLOOD_PIECE_BYTES {
             tokio::time::sleep(FLOOD_PAUSE).await;
         }
     }
@@ -99,7 +108,15 @@ pub async fn pump(record: Arc<Record>, stream: Stream, fd: SharedFd) {
     });
 }
 
-/// Takes what is there, up to `room`, and tells everybody once.
+/// Tells everybody of the piece; its bytes.
+fn tell(record: &Record, piece: &mut usize) -> usize {
+    if *piece > 0 {
+        record.tell();
+    }
+    std::mem::take(piece)
+}
+
+/// Takes what is there, up to `room` and for one turn. Nobody is told.
 fn gather(record: &Record, stream: Stream, fd: RawFd, room: usize) -> (usize, Stop) {
     SCRATCH.with_borrow_mut(|scratch| {
         let wanted = room.min(scratch.len());
@@ -109,7 +126,7 @@ fn gather(record: &Record, stream: Stream, fd: RawFd, room: usize) -> (usize, St
             record.facts.tty,
         );
         if filled > 0 {
-            record.change(|changing| {
+            record.change_untold(|changing| {
                 let output = changing.output.of_mut(stream);
                 output.ring.push(scratch.get(..filled).unwrap_or_default());
                 output.last_byte = Instant::now();

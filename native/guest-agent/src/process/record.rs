@@ -284,9 +284,19 @@ impl Record {
 
     /// Changes and tells everybody who waits.
     pub fn change<T>(&self, change: impl FnOnce(&mut Changing) -> T) -> T {
-        let result = change(&mut self.changing.locked());
-        self.changed.send_replace(());
+        let result = self.change_untold(change);
+        self.tell();
         result
+    }
+
+    /// Changes what is soon to be told.
+    pub fn change_untold<T>(&self, change: impl FnOnce(&mut Changing) -> T) -> T {
+        change(&mut self.changing.locked())
+    }
+
+    /// Tells everybody who waits.
+    pub fn tell(&self) {
+        self.changed.send_replace(());
     }
 
     pub fn changes(&self) -> watch::Receiver<()> {
