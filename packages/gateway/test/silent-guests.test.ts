@@ -90,30 +90,41 @@ test('input that a program does not read is waited for', async () => {
   assert.equal((await asked).status, 200)
 })
 
-const DOWNLOADS: [name: string, path: string, headers: Record<string, string>][] = [
-  ['a file', '/files?path=/a', {}],
-  ['an archive', '/files/archive?path=/a', {}],
-  ['a listing by lines', '/files/list?path=/a', { accept: 'application/x-ndjson' }],
+const LINES = { accept: 'application/x-ndjson' }
+const ENTRY = `${JSON.stringify({ name: 'b', path: '/a/b', type: 'file', size: 1, mode: '0644', uid: 0, gid: 0, mtime_ms: 1 })}\n`
+
+const DOWNLOADS: [name: string, path: string, headers: Record<string, string>, first: string][] = [
+  ['a file that stops after its headers', '/files?path=/a', {}, ''],
+  ['a file that stops in the middle', '/files?path=/a', {}, 'half'],
+  ['an archive that stops after its headers', '/files/archive?path=/a', {}, ''],
+  ['an archive that stops in the middle', '/files/archive?path=/a', {}, 'half'],
+  ['a listing by lines that stops in the middle', '/files/list?path=/a', LINES, ENTRY],
 ]
 
-for (const [name, path, headers] of DOWNLOADS) {
-  for (const [when, first] of [
-    ['after its headers', ''],
-    ['in the middle', '\n'],
-  ] as const) {
-    test(`${name} that stops ${when} breaks the client’s connection, and the stream inward is reset`, async () => {
-      const { promise: reset, resolve } = Promise.withResolvers<void>()
-      await using one = await bench((stream) => {
-        stream.once('aborted', () => resolve())
-        stream.respond({ ':status': 200 })
-        if (first !== '') stream.write(first)
-      })
-      const read = async () => (await one.ask(path, { headers, signal: signal() })).arrayBuffer()
-      await assert.rejects(read(), { name: 'TypeError' })
-      await reset
+for (const [name, path, headers, first] of DOWNLOADS) {
+  test(`${name} breaks the client’s connection, and the stream inward is reset`, async () => {
+    const { promise: reset, resolve } = Promise.withResolvers<void>()
+    await using one = await bench((stream) => {
+      stream.once('aborted', () => resolve())
+      stream.respond({ ':status': 200 })
+      if (first !== '') stream.write(first)
     })
-  }
+    const response = await one.ask(path, { headers, signal: signal() })
+    assert.equal(response.status, 200)
+    await assert.rejects(response.arrayBuffer(), { name: 'TypeError' })
+    await reset
+  })
 }
+
+test('a listing by lines that stops before its first line is client_timeout', async () => {
+  await using one = await bench((stream) => {
+    stream.respond({ ':status': 200 })
+    stream.write('{')
+  })
+  const response = await one.ask('/files/list?path=/a', { headers: LINES, signal: signal() })
+  const { code } = problem.parse(await response.json())
+  assert.deepEqual({ status: response.status, code }, { status: 504, code: 'client_timeout' })
+})
 
 test('a download of a client that reads nothing for a while is waited for', async () => {
   const bytes = 32 * 1024 * 1024
