@@ -16,7 +16,7 @@ const own = (name: string) => new RegExp(`^packages/${name}/`)
 
 const RULES: readonly Rule[] = [
   { from: /^packages\/contract\/src\//, may: [NODE, own('contract/src'), /^typebox/], why: 'the contract depends on nothing of ours' },
-  ...['control-plane', 'host-agent', 'gateway'].map((role) => ({
+  ...['control-plane', 'host-agent'].map((role) => ({
     from: own(`${role}/src/domain`),
     may: [CONTRACT, own(`${role}/src/domain`)],
     why: 'domain is pure: it imports the contract and nothing else',

@@ -1,10 +1,12 @@
 /**
  * The limits that are part of the contract, with their unit in the name. A bound that is private to one role stands in that role's file.
  *
- * Limits that the guest agent enforces stand in its own source too; `vectors/guest-protocol/limits.json` holds the two to the same numbers.
+ * Limits that the guest agent enforces too stand in its own source as well; those that `vectors/guest-protocol/limits.json` names are held to the
+ * same numbers. Others of the guest are wider than these: more may come together there than one request holds.
  *
- * A limit is refused with the error `limit_exceeded`, `body_too_large` or the code named beside it, and that error carries the limit's
- * name and value. To add one: add it here, use it where input is parsed, and add a test that reaches it.
+ * A limit that a schema states is refused with `invalid_request` and the field. One that is checked behind the schema is refused with
+ * `limit_exceeded`, `body_too_large` or the code named beside it, and that error carries the limit's name and value. To add one: add it here, use
+ * it where input is parsed, and add a test that reaches it.
  */
 
 const KiB = 1024

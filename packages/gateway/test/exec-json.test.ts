@@ -131,6 +131,15 @@ test('background answers at once, and its input is fed', async () => {
   assert.equal(await output.text(), 'got word\n')
 })
 
+const environment = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`SG_${index}`, 'v']))
+
+test('exec takes as much of an environment as there may be', async () => {
+  const { stdout } = await run({ argv: ['sh', '-c', 'env | grep -c ^SG_'], env: environment(LIMITS.envEntries) })
+  assert.equal(stdout, `${LIMITS.envEntries}\n`)
+  const long = { ['K'.repeat(LIMITS.envKeyCharacters)]: 'v'.repeat(LIMITS.envValueBytes) }
+  assert.equal((await run({ argv: ['true'], env: long })).exit_code, 0)
+})
+
 const REFUSALS: [name: string, body: unknown, code: string][] = [
   ['an unknown field', { argv: ['true'], tyop: 1 }, 'invalid_request'],
   ['no command', {}, 'invalid_request'],
@@ -153,6 +162,9 @@ const REFUSALS: [name: string, body: unknown, code: string][] = [
   ['arguments that are too long', { argv: ['echo', 'x'.repeat(LIMITS.argvBytes)] }, 'limit_exceeded'],
   ['too much input', { argv: ['cat'], stdin: 'x'.repeat(LIMITS.execJsonStdinBytes + 1) }, 'limit_exceeded'],
   ['a body that is too large', { argv: ['echo', 'x'.repeat(LIMITS.apiBodyBytes)] }, 'body_too_large'],
+  ['too many environment variables', { argv: ['env'], env: environment(LIMITS.envEntries + 1) }, 'invalid_request'],
+  ['an environment variable with too long a name', { argv: ['env'], env: { ['K'.repeat(LIMITS.envKeyCharacters + 1)]: '' } }, 'invalid_request'],
+  ['an environment variable with too much in it', { argv: ['env'], env: { K: 'v'.repeat(LIMITS.envValueBytes + 1) } }, 'invalid_request'],
   ['a terminal of zero columns', { argv: ['true'], tty: { cols: 0, rows: 24 } }, 'invalid_request'],
   ['an array', [], 'invalid_request'],
   ['null', null, 'invalid_request'],

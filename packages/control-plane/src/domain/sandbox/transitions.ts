@@ -24,7 +24,7 @@ export const STATES: Readonly<Record<SandboxStatus, StateNote>> = {
   /** Entered when placement reserved a host: the live assignment has the current generation. Left when the ticket was sent, when the runtime is
    * ready, when the start failed or took too long, by delete. */
   assigned: { final: false, desired: ['running'] },
-  /** The ticket was sent to the host at least once. Left like `assigned`. */
+  /** The ticket was sent to the host and the start takes a while. Left like `assigned`. */
   starting: { final: false, desired: ['running'] },
   /** The host proved the runtime of the current generation; routes exist, usage is counted. Left when the runtime is gone, by delete. */
   ready: { final: false, desired: ['running'] },
