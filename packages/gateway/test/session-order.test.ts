@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type ClientFrame, CodedError, encodeClientFrame, LIMITS, type Process } from '@sandglass/contract'
-import { Session, type SessionAction } from '../src/session/session.ts'
+import { Session } from '../src/session/session.ts'
+import type { SessionAction } from '../src/session/session-events.ts'
 
 const TERMINAL: Process = {
   id: 'praaaaaaaaaaaaaaaa',

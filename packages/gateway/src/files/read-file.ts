@@ -12,6 +12,7 @@ const READ_STATUSES: ReadonlySet<number> = new Set([200, 206])
 export async function readFile(call: Call): Promise<Answer> {
   const { response } = call
   const answer = await asWanted(call)
+  // What fails before the head is sent can still be told.
   if (answer.status === 304) await answer.bytes(0)
   response.writeHead(answer.status, fileHeaders(answer))
   if (answer.status !== 304) {

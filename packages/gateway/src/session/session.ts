@@ -24,36 +24,8 @@ import { codedError } from '../problems/send-problem.ts'
 import { closeCodeOf } from './close-code.ts'
 import { type Opening, sinceOf } from './opening.ts'
 import { type GatedFrame, OutputGate } from './output-gate.ts'
+import type { SessionAction, SessionEvent } from './session-events.ts'
 import { StdinQueue } from './stdin-queue.ts'
-import type { Input } from './stdin-sender.ts'
-
-export type SessionAction =
-  | { readonly do: 'send'; readonly frame: GatedFrame }
-  | { readonly do: 'open'; readonly opening: Opening }
-  /** Answered by `stdinAccepted`, by `stdinFlows` and later `stdinReceipted`, or by `stdinRefused`. */
-  | { readonly do: 'stdin'; readonly input: Input }
-  /** Answered by `controlDone`. */
-  | { readonly do: 'signal'; readonly process: string; readonly signal: SignalProcess }
-  | { readonly do: 'resize'; readonly process: string; readonly size: TerminalSize }
-  | { readonly do: 'close'; readonly code: number; readonly reason: string }
-
-export type SessionEvent =
-  | { readonly type: 'message'; readonly bytes: Uint8Array; readonly isBinary: boolean }
-  /** In their order. */
-  | { readonly type: 'output'; readonly events: readonly OutputEvent[] }
-  | { readonly type: 'failed'; readonly error: CodedError }
-  | { readonly type: 'stdinAccepted' }
-  /** The batch goes on a way on which others need not wait for it. */
-  | { readonly type: 'stdinFlows' }
-  | { readonly type: 'stdinReceipted'; readonly bytes: number }
-  | { readonly type: 'stdinRefused'; readonly error: CodedError }
-  | { readonly type: 'controlDone'; readonly control: 'signal' | 'resize'; readonly error?: CodedError }
-  | { readonly type: 'startTimeout' }
-  /** Once each LIMITS.sessionHeartbeatMs. */
-  | { readonly type: 'tick' }
-  | { readonly type: 'goingAway' }
-  /** Its socket is closed; what it sent before is still delivered. */
-  | { readonly type: 'clientGone' }
 
 export type SessionOptions = {
   /** Given by the request itself; without one the first frame must be `start` or `attach`. */

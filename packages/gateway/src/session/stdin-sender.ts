@@ -10,19 +10,10 @@ import { parserOf, StdinAcceptedSchema, WRITER_HEADER } from '@sandglass/contrac
 import type { GuestClient } from '../hosts/guest-client.ts'
 import { guestQuery } from '../http/raw-query.ts'
 import { codedError } from '../problems/send-problem.ts'
-import type { SessionEvent } from './session.ts'
-import type { StdinBatch } from './stdin-queue.ts'
+import type { Input, SessionEvent } from './session-events.ts'
 import { StdinStream } from './stdin-stream.ts'
 
 const accepted = parserOf(StdinAcceptedSchema)
-
-export type Input = {
-  /** `pr…` */
-  readonly process: string
-  readonly isTerminal: boolean
-  readonly batch: StdinBatch
-  readonly writer: string | undefined
-}
 
 export type StdinSenderOptions = { readonly guest: GuestClient; readonly signal: AbortSignal; readonly tell: (event: SessionEvent) => void }
 
