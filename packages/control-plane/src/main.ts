@@ -1,5 +1,6 @@
 /** The process: environment to configuration, signals to a clean end. */
 import { VERSION } from '@sandglass/contract'
+import { COMPILE_ONLY } from '@sandglass/contract/compile-only'
 import { startTracing } from '@sandglass/telemetry'
 import { type Config, configFrom } from './config.ts'
 import { type ControlPlane, startControlPlane } from './control-plane.ts'
@@ -34,6 +35,7 @@ function endOnSignal(controlPlane: ControlPlane): void {
   process.on('SIGINT', end)
 }
 
+if (process.argv.includes(COMPILE_ONLY)) process.exit(0)
 const crashPoint = process.env['SANDGLASS_CRASH_AT']
 try {
   const traced = { ...realWorld, tracing: await startTracing({ service: 'sandglass-control-plane', version: VERSION, env: process.env }) }

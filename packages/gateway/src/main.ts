@@ -1,5 +1,6 @@
 /** The gateway's process. */
 import { VERSION } from '@sandglass/contract'
+import { COMPILE_ONLY } from '@sandglass/contract/compile-only'
 import { startTracing } from '@sandglass/telemetry'
 import { HttpControlClient } from './auth/control-client.ts'
 import { readEnvironment } from './environment.ts'
@@ -38,6 +39,7 @@ async function main(): Promise<void> {
   process.once('SIGINT', stop)
 }
 
+if (process.argv.includes(COMPILE_ONLY)) process.exit(0)
 main().catch((error: unknown) => {
   log('error', 'start_failed', { reason: reasonOf(error) })
   process.exit(1)

@@ -1,6 +1,7 @@
-/** Entry of the host agent. `--destroy-all` ends everything of the installation instead of serving. */
+/** Entry of the host agent. `--destroy-all` ends everything of the installation instead of serving, `--compile-only` ends at once. */
 
 import { VERSION } from '@sandglass/contract'
+import { COMPILE_ONLY } from '@sandglass/contract/compile-only'
 import { startTracing } from '@sandglass/telemetry'
 import { startAgent } from './agent.ts'
 import { systemClock } from './clock.ts'
@@ -40,6 +41,8 @@ async function main(): Promise<void> {
   process.once('SIGTERM', stop)
   process.once('SIGINT', stop)
 }
+
+if (process.argv.includes(COMPILE_ONLY)) process.exit(0)
 
 // A defect ends the agent, never a sandbox: the next agent adopts what runs.
 process.on('uncaughtException', (error) => {

@@ -3,6 +3,7 @@
  * SIGTERM after stopping every role. When another supervisor serves the same home it leaves at once, without touching anything.
  */
 import { join } from 'node:path'
+import { COMPILE_ONLY } from '@sandglass/contract/compile-only'
 import { CodedError } from '@sandglass/contract/errors'
 import { closeCodeView } from './code-view.ts'
 import { type Installation, installationOf, paths } from './installation.ts'
@@ -112,6 +113,7 @@ async function serve(installation: Installation): Promise<void> {
   }
 }
 
+if (process.argv.includes(COMPILE_ONLY)) process.exit(0)
 const installation = installationFrom(process.env)
 const lock = await takeInstanceLock(installation.id)
 if (lock === undefined) process.exit(SUPERVISOR_EXIT.alreadyRunning)

@@ -28,8 +28,6 @@ const gateway = (installation: Installation): Environment => ({
   SANDGLASS_GATEWAY_HOST: installation.host,
   SANDGLASS_GATEWAY_PORT: String(installation.ports.gateway),
   SANDGLASS_CONTROL_URL: installation.apiUrl,
-  // Frames come and go: a young generation that grows to V8's default holds tens of MiB of them.
-  NODE_OPTIONS: '--max-semi-space-size=4',
   SANDGLASS_GATEWAY_TOKEN_FILE: paths.secret(installation.home, 'gateway.token'),
 })
 
@@ -76,6 +74,9 @@ const OWN: Readonly<Record<RoleName, (installation: Installation) => Environment
   'host-agent': hostAgent,
 }
 
+/** Frames, rows and buffers come and go: a young generation that grows to V8's default holds tens of MiB of them. */
+const HEAP_OPTIONS = '--max-semi-space-size=4'
+
 /** The whole environment of a role: nothing is inherited but what is named here. */
 export function roleEnvironment(role: RoleName, installation: Installation, outer: NodeJS.ProcessEnv): Environment {
   const passed = [...PASSED_ON[role], ...(role === 'postgres' ? [] : TRACING)].flatMap((name) => {
@@ -87,6 +88,7 @@ export function roleEnvironment(role: RoleName, installation: Installation, oute
     LANG: 'C.UTF-8',
     HOME: '/nonexistent',
     NODE_ENV: 'production',
+    NODE_OPTIONS: HEAP_OPTIONS,
     NODE_COMPILE_CACHE: paths.compileCache(installation.home, role),
     SANDGLASS_HOME: installation.home,
     ...Object.fromEntries(passed),

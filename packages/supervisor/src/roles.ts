@@ -1,8 +1,8 @@
 /** The roles of a single-machine installation, in the order in which they start: the database, the control plane, then the other two. */
-import { chownSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Owner } from './atomic-file.ts'
 import type { CodeView } from './code-view.ts'
+import { compileAhead } from './compiled-code.ts'
 import { takeCrashPoint } from './crash-seam.ts'
 import { type Installation, paths } from './installation.ts'
 import { anyPort, LOOPBACK } from './port.ts'
@@ -24,13 +24,6 @@ export type RolesPlace = {
 
 type NodeRole = Exclude<RoleName, 'postgres'>
 
-/** Compiled code is kept per role: a user never runs what another user could have written. */
-function compileCache(home: string, role: RoleName, owner: Owner): void {
-  const folder = paths.compileCache(home, role)
-  mkdirSync(folder, { recursive: true, mode: 0o755 })
-  chownSync(folder, owner.uid, owner.gid)
-}
-
 function nodeRole(
   place: RolesPlace,
   role: NodeRole,
@@ -43,11 +36,12 @@ function nodeRole(
     name: role,
     stopSignal: 'SIGTERM',
     launch: async (): Promise<Launch> => {
-      compileCache(installation.home, role, owner)
-      const { env, url } = await ready()
       const main = join(view.root, 'packages', role, 'src', 'main.ts')
+      const command = privilegedCommand([view.node, main], { user, deathSignal: 'KILL' })
+      await compileAhead(paths.compileCache(installation.home, role), owner, command)
+      const { env, url } = await ready()
       return {
-        ...privilegedCommand([view.node, main], { user, deathSignal: 'KILL' }),
+        ...command,
         env: { ...roleEnvironment(role, installation, place.outer), ...env, ...takeCrashPoint(installation.home, role) },
         url,
         isReady: () => answersReady(url),

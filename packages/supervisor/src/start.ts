@@ -4,6 +4,7 @@ import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { CodedError, isErrorCode } from '@sandglass/contract/errors'
 import { waitUntil } from './bounded-wait.ts'
+import { compileAhead } from './compiled-code.ts'
 import { installationOf, paths } from './installation.ts'
 import { readState } from './installation-state.ts'
 import { ALL_PASSED_ON } from './role-environment.ts'
@@ -27,12 +28,14 @@ export type Started = { readonly alreadyRunning: boolean; readonly status: Insta
 
 export const homeFrom = (env: NodeJS.ProcessEnv): string => resolve(env['SANDGLASS_HOME'] || DEFAULT_HOME)
 
-function spawnSupervisor(home: string, env: Readonly<Record<string, string>>): ChildProcess {
+async function spawnSupervisor(home: string, env: Readonly<Record<string, string>>): Promise<ChildProcess> {
   mkdirSync(paths.run(home), { recursive: true })
   mkdirSync(paths.logs(home), { recursive: true })
+  const main = join(import.meta.dirname, 'main.ts')
+  await compileAhead(paths.compileCache(home, SUPERVISOR), { uid: 0, gid: 0 }, { command: process.execPath, args: [main] })
   const log = openSync(paths.log(home, SUPERVISOR), 'a', 0o640)
   try {
-    const child = spawn(process.execPath, [join(import.meta.dirname, 'main.ts')], { cwd: '/', detached: true, stdio: ['ignore', log, log], env })
+    const child = spawn(process.execPath, [main], { cwd: '/', detached: true, stdio: ['ignore', log, log], env })
     child.unref()
     return child
   } finally {
@@ -50,6 +53,7 @@ function supervisorEnvironment(env: NodeJS.ProcessEnv, home: string, cache: stri
     PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
     LANG: 'C.UTF-8',
     ...Object.fromEntries(passed),
+    NODE_COMPILE_CACHE: paths.compileCache(home, SUPERVISOR),
     SANDGLASS_HOME: home,
     SANDGLASS_CACHE: cache,
     SANDGLASS_API_HOST: settings.host,
@@ -70,7 +74,7 @@ export async function startInstallation(options: StartOptions): Promise<Started>
   const before = readStatus(home)
   if (before.supervisor_pid !== null && before.state !== 'stopping') return waitReady(home, undefined, options, true)
   if (before.supervisor_pid !== null) await waitUntil(() => readStatus(home).supervisor_pid === null, { timeoutMs: START_MS, everyMs: POLL_MS })
-  const child = spawnSupervisor(home, supervisorEnvironment(options.env, home, cache, settings))
+  const child = await spawnSupervisor(home, supervisorEnvironment(options.env, home, cache, settings))
   return waitReady(home, child, options, false)
 }
 
