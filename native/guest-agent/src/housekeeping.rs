@@ -11,8 +11,10 @@ pub async fn run(agent: Arc<Agent>) {
     loop {
         tokio::time::sleep(HOUSEKEEPING_INTERVAL).await;
         retention::sweep(&agent.table);
-        let groups = Arc::clone(&agent.groups);
-        // A panic there costs one sweep.
-        let _ = tokio::task::spawn_blocking(move || groups.sweep()).await;
+        if agent.groups.wants_sweep() {
+            let groups = Arc::clone(&agent.groups);
+            // A panic there costs one sweep.
+            let _ = tokio::task::spawn_blocking(move || groups.sweep()).await;
+        }
     }
 }

@@ -70,10 +70,10 @@ pub const RESULTS_MAX: usize = 1000;
 pub const OUTPUT_RETENTION: Duration = Duration::from_mins(10);
 /// Output kept for all exited processes together.
 pub const OUTPUT_RETENTION_MAX_BYTES: usize = 64 << 20;
-/// Pause between two looks for what may be forgotten.
-pub const HOUSEKEEPING_INTERVAL: Duration = Duration::from_secs(10);
+/// Pause between two looks for what may be forgotten. Each costs an idle sandbox a millisecond; what is much is swept as it comes.
+pub const HOUSEKEEPING_INTERVAL: Duration = Duration::from_mins(1);
 /// Pause between two looks for orphans while there is no child.
-pub const CHILDLESS_LOOK_INTERVAL: Duration = Duration::from_secs(10);
+pub const CHILDLESS_LOOK_INTERVAL: Duration = Duration::from_mins(1);
 /// Exits of unknown pids that are kept while spawns are in flight, before the old ones go.
 pub const EARLY_EXITS_MAX: usize = 4096;
 pub const EARLY_EXIT_AGE_MAX: Duration = Duration::from_mins(1);

@@ -155,7 +155,7 @@ export const LIMITS = {
   hostFreeDiskMbFloor: 2_048,
   hostFreeMemoryMbFloor: 512,
   hostCensusPeriodMs: 30_000,
-  hostExitPollMs: 500,
+  hostExitPollMs: 2_000,
   hostControlRequestMs: 10_000,
   hostWatchSilenceMs: 30_000,
   hostBackoffMaxMs: 5_000,

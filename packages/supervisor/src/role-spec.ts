@@ -38,7 +38,7 @@ export const ROLE_TIMING: RoleTiming = {
   backoffMaxMs: 5_000,
   stableMs: 3_000,
   readyPollMs: 40,
-  watchMs: 1_000,
+  watchMs: 3_000,
   stopMs: 15_000,
   startCrashes: 4,
   startMs: 120_000,
