@@ -93,14 +93,17 @@ defineCase<Busy>({
     },
     'a hop keeps what it has carried': {
       breaks: (real) => {
-        let looks = 0
+        let first: number | undefined
         return {
           ...real,
           async look() {
             const seen = await real.look()
-            looks += 1
             const { gateway } = seen
-            return looks === 1 || gateway === undefined ? seen : { ...seen, gateway: { ...gateway, pssBytes: gateway.pssBytes + GROWTH_BYTES + 1 } }
+            if (first === undefined || gateway === undefined) {
+              first = gateway?.pssBytes
+              return seen
+            }
+            return { ...seen, gateway: { ...gateway, pssBytes: first + GROWTH_BYTES + 1 } }
           },
         }
       },
