@@ -6,10 +6,11 @@ import { join } from 'node:path'
 import { after, before } from 'node:test'
 import { type Operation, type Problem, parseProblem, type Role, type Sandbox } from '@sandglass/contract'
 import type { Tracing } from '@sandglass/telemetry'
-import { SimulatedHost, type SimulatedHostOptions, startTestPostgres, type TestPostgres } from '@sandglass/testkit'
+import { SimulatedHost, type SimulatedHostOptions, startTestPostgres, type TestPostgres, until } from '@sandglass/testkit'
 import pg from 'pg'
 import type { Config } from '../src/config.ts'
 import { DEFAULT_RATES, DEFAULT_TIMING, type Faults, migrate, realWorld, type Timing } from '../src/index.ts'
+import type { ReconcilerStatus } from '../src/reconcilers/reconciler.ts'
 
 export const NO_POOLS: Config['pools'] = { enabled: false, floors: [], ceiling: 100, memoryShare: 0.5 }
 
@@ -187,6 +188,14 @@ export async function startRig(postgres: TestPostgres, options: RigOptions = {})
     get: async (id: string) => (await call<Sandbox>('GET', `/v1/sandboxes/${id}`)).body,
     remove: (id: string, wait = 10) => call<Operation>('DELETE', `/v1/sandboxes/${id}`, { headers: wait > 0 ? { prefer: `wait=${wait}` } : {} }),
     operation: async (id: string) => (await call<Operation>('GET', `/v1/operations/${id}`)).body,
+    /** Its reconcilers have looked at what is there, also once more since it listens: those without wake-ups look again after their period. */
+    settled: async (): Promise<void> => {
+      await until('it to listen', async () => (await call('GET', '/readyz', { key: '' })).status === 200)
+      await until('the first looks', async () => {
+        const { items } = (await call<{ items: ReconcilerStatus[] }>('GET', '/internal/v1/reconcilers', { key: keys.operator })).body
+        return items.every((item) => item.runs > 0 && !item.running)
+      })
+    },
     rows: async <T extends object>(text: string, values: unknown[] = []): Promise<T[]> => (await sql.query<T>(text, values)).rows,
     host: async (hostOptions: Partial<SimulatedHostOptions> = {}): Promise<SimulatedHost> => {
       const host = new SimulatedHost({ url: controlPlane.url, token: hostToken, templates: [TEMPLATE], ...hostOptions })

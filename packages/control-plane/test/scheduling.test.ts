@@ -60,7 +60,8 @@ describe('races', () => {
   })
 
   test('reconcilers twice, late and beside a twin do what one does', async () => {
-    await using rig = await startRig(postgres.current, { timing: { startTimeoutMs: 60_000, sweepMs: 60_000 } })
+    await using rig = await startRig(postgres.current, { timing: { startTimeoutMs: 60_000, sweepMs: 3_600_000 } })
+    await rig.settled()
     const host = await rig.host({ starts: ['hang'], provesEnds: false })
     const starting = await rig.create({}, { wait: 0 })
     await until('the ticket', () => host.starts[0])
@@ -88,12 +89,14 @@ describe('races', () => {
 })
 
 test('a start that stands in line behind others is not late while they are done, and is once they are', async () => {
-  await using rig = await startRig(postgres.current, { timing: { startTimeoutMs: 60_000, sweepMs: 60_000 } })
+  await using rig = await startRig(postgres.current, { timing: { startTimeoutMs: 60_000, sweepMs: 3_600_000 } })
+  await rig.settled()
   const host = await rig.host({ starts: ['hang'] })
+  const ticketed = (id: string) => until(`the ticket of ${id}`, () => host.starts.find((start) => start.ticket.sandbox === id))
   const first = (await rig.create({}, { wait: 0 })).body.id
-  await until('the ticket of the first', () => host.starts[0])
+  await ticketed(first)
   const second = (await rig.create({}, { wait: 0 })).body.id
-  await until('the ticket of the second', () => host.starts[1])
+  await ticketed(second)
   const age = (id: string) => rig.rows("UPDATE sandglass.assignments SET created_at = created_at - interval '10 min' WHERE sandbox_id = $1", [id])
   await age(first)
   await age(second)
@@ -106,7 +109,7 @@ test('a start that stands in line behind others is not late while they are done,
   assert.equal((await reconcileStarts(context)).actions, 1, 'nothing was done for a minute')
   assert.equal((await rig.get(second)).status, 'pending')
   const third = (await rig.create({}, { wait: 0 })).body.id
-  await until('the ticket of the third', () => host.starts.find((start) => start.ticket.sandbox === third))
+  await ticketed(third)
   await age(third)
   host.script('ready')
   assert.equal((await rig.create()).status, 201)
