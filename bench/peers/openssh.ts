@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { runCommand } from '@sandglass/host-agent/processes/run-command'
 import { until } from '../../tests/e2e/bounds.ts'
-import { freePort } from '../../tests/e2e/installation.ts'
+import { freePort } from '../../tests/e2e/free-port.ts'
 import { debianProgram } from './debian.ts'
 
 const START_MS = 10_000

@@ -5,15 +5,14 @@
  */
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
-import { randomInt } from 'node:crypto'
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ProfileSchema, parserOf } from '@sandglass/contract'
 import { Sandbox, Sandglass } from '@sandglass/sdk'
 import { inventory } from '../failure/leftovers.ts'
 import { until } from './bounds.ts'
+import { freePort } from './free-port.ts'
 
 export const ROOT = join(import.meta.dirname, '../..')
 /** What the launcher becomes when nothing is to be installed; `first-run.test.ts` goes through the launcher itself. */
@@ -96,26 +95,6 @@ export class Installation {
     const { code, signal, stdout, stderr } = await this.cli(args, options)
     assert.equal(code, 0, `sandglass ${args.join(' ')} ended with ${code ?? signal}: ${stderr}${stdout.toString('utf8').slice(0, 2_000)}`)
     return stdout.toString('utf8')
-  }
-}
-
-const LOWEST_PORT = 20_000
-/** From here on the kernel takes local ports for connections. */
-const CONNECTION_PORTS = 32_768
-
-function canListen(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer()
-    server.once('error', () => resolve(false))
-    server.listen({ host: '127.0.0.1', port, exclusive: true }, () => server.close(() => resolve(true)))
-  })
-}
-
-/** A role that was killed must get its port back, so it is none that a connection of somebody else may have taken meanwhile. */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(LOWEST_PORT, CONNECTION_PORTS)
-    if (await canListen(port)) return port
   }
 }
 

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import type { Sandbox } from '@sandglass/contract'
 import { SimulatedHost, until } from '@sandglass/testkit'
 import pg from 'pg'
+import { freePort } from '../../../tests/e2e/free-port.ts'
 import type { CrashPoint } from '../src/index.ts'
 import { TEMPLATE, usePostgres, writeManifest } from './harness.ts'
 
@@ -37,15 +37,6 @@ const FILES = {
 
 /** A loaded machine starts a process slowly. */
 const START_BOUND_MS = 180_000
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  if (typeof address !== 'object' || address === null) throw new Error('no address')
-  return address.port
-}
 
 function startProcess(databaseUrl: string, port: number, crashAt?: string): ChildProcess {
   const env = { ...FILES, SANDGLASS_DATABASE_URL: databaseUrl, SANDGLASS_API_PORT: String(port), SANDGLASS_GATEWAY_URL: 'http://127.0.0.1:1' }

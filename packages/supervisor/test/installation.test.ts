@@ -5,11 +5,11 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { freePort } from '../../../tests/e2e/free-port.ts'
 import { waitUntil } from '../src/bounded-wait.ts'
 import { type InstallationStatus, readStatus, startInstallation, stopInstallation } from '../src/index.ts'
 import { paths } from '../src/installation.ts'
 import { readPidFile } from '../src/pid-file.ts'
-import { anyPort } from '../src/port.ts'
 import { isAlive } from '../src/process-identity.ts'
 
 const NODE_ROLES = ['control-plane', 'gateway', 'host-agent']
@@ -63,8 +63,8 @@ class Place {
   }
 }
 
-const first = new Place(await anyPort(), await anyPort(), await anyPort())
-const second = new Place(await anyPort(), await anyPort())
+const first = new Place(await freePort(), await freePort(), await freePort())
+const second = new Place(await freePort(), await freePort())
 
 before(async () => {
   await first.up()
