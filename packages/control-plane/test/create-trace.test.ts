@@ -5,6 +5,8 @@ import { recordSpans, type SeenStart, type SimulatedHost, until } from '@sandgla
 import { startRig, usePostgres } from './harness.ts'
 
 const postgres = usePostgres()
+/** An order is written once, however long the host takes. */
+const ONCE = { timing: { resendMs: 600_000 } }
 
 const traceOf = (digit: string, flags = '01'): string => `00-${digit.repeat(32)}-${digit.repeat(16)}-${flags}`
 
@@ -14,7 +16,7 @@ const startsOf = (host: SimulatedHost, sandbox: string): SeenStart[] => host.sta
 
 test('a start order names the span of the create that it is for', async () => {
   const { tracing, spans } = recordSpans()
-  await using rig = await startRig(postgres.current, { tracing })
+  await using rig = await startRig(postgres.current, { ...ONCE, tracing })
   const host = await rig.host()
   const { body } = await rig.create({}, { traceparent: traceOf('c') })
   const span = spans.findLast(({ name }) => name === 'POST /v1/sandboxes')
@@ -23,7 +25,7 @@ test('a start order names the span of the create that it is for', async () => {
 })
 
 test('where nothing is recorded the client’s own trace goes on, unsampled too; what is none is left out and fails nothing', async () => {
-  await using rig = await startRig(postgres.current)
+  await using rig = await startRig(postgres.current, ONCE)
   const host = await rig.host()
   const cases = [
     [traceOf('c'), traceOf('c')],

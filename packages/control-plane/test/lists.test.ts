@@ -47,7 +47,7 @@ test('filters: status, template, name, metadata, and what has ended', async () =
   assert.deepEqual(await ids('?template=other'), [])
   assert.deepEqual(await ids('?metadata=team%3Dx%3Dy'), [ready])
   assert.deepEqual(await ids('?metadata=team%3Dz&include_ended=true'), [gone])
-  assert.equal(host.starts.length, 2)
+  assert.deepEqual([...new Set(host.starts.map((start) => start.ticket.sandbox))], [ready, gone])
 })
 
 test('a list of what lives reads only that, whatever the history, the filter and the plan', async () => {
