@@ -183,10 +183,18 @@ test('a reader that takes nothing is cut, and costs nobody else anything', async
   await makeEvents(rig, 20_000, 'x'.repeat(1_000))
   const { hostname, port } = new URL(rig.url)
   const stuck = connect(Number(port), hostname)
-  stuck.pause()
   stuck.on('error', () => undefined)
+  // Its stream is open; from here on it takes nothing.
+  const began = Promise.withResolvers<void>()
+  let head = ''
+  stuck.on('data', (chunk) => {
+    head += chunk.toString()
+    if (!head.includes('event: ready')) return
+    stuck.pause()
+    began.resolve()
+  })
   stuck.write(`GET /v1/events?since=0 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${rig.keys.viewer}\r\n\r\n`)
-  await until('it to be read for', async () => (await openStreams(rig)) === 1)
+  await began.promise
   await using reader = await EventReader.open(rig, '?since=19999', { key: rig.keys.member })
   await until('the other one’s event', () => reader.changes.length === 1)
   await until('the cut', async () => (await openStreams(rig)) === 1)

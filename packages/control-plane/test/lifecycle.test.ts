@@ -67,7 +67,7 @@ describe('create and delete', () => {
     const host = await rig.host({ starts: ['hang'] })
     const created = await rig.create({}, { wait: 1 })
     assert.equal(created.status, 202)
-    assert.equal(created.body.status, 'starting')
+    await until('it to be noted as starting', async () => (await rig.get(created.body.id)).status === 'starting')
     await host.ready(created.body.id, 1)
     assert.equal((await rig.get(created.body.id)).status, 'ready')
   })

@@ -253,6 +253,7 @@ export class SimulatedHost {
     this.#toAcknowledge.add(key)
     setTimeout(() => {
       this.#toAcknowledge.delete(key)
+      if (!this.acknowledges) return
       this.report([{ type: 'pool', key, version: this.pools.settle(key) }]).catch(() => undefined)
     }, ACKNOWLEDGE_AFTER_MS)
   }
