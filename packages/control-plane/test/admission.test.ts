@@ -34,7 +34,8 @@ test('past its rate a key is refused with the time to come back, and another ten
   const refused = await rig.call('GET', '/v1/sandboxes')
   assert.equal(refused.problem?.code, 'rate_limited')
   assert.deepEqual(refused.problem?.limit, { name: 'apiRateKeyRequests', value: 5 })
-  assert.equal(refused.headers.get('retry-after'), '720')
+  // One token comes back in 720 s, of which some have passed.
+  assert.match(refused.headers.get('retry-after') ?? '', /^(?:720|7[01]\d|6\d\d)$/)
   assert.match(refused.headers.get('ratelimit') ?? '', /^"key";r=0;t=3[56]\d\d, "tenant";r=3;t=\d+$/)
   assert.deepEqual(await statuses(rig.keys.viewer, 4), [200, 200, 200, 429])
   assert.equal((await rig.call('GET', '/v1/sandboxes', { key: rig.keys.owner })).problem?.limit?.name, 'apiRateTenantRequests')

@@ -125,12 +125,11 @@ describe('a create with a key', () => {
     await using rig = await startRig(postgres.current, { faults: onceAt('create.open', stall) })
     const first = rig.create({}, { wait: 0, idempotencyKey: 'k' })
     await reached.promise
-    const began = performance.now()
     const second = await rig.create({}, { wait: 0, idempotencyKey: 'k' })
     assert.equal(second.status, 409)
     assert.equal(second.problem?.code, 'idempotency_in_progress')
     assert.equal(second.problem?.retryable, true)
-    assert.ok(performance.now() - began < 8_000)
+    // The first one is still open: it was not what ended the wait.
     gate.resolve()
     await first
   })

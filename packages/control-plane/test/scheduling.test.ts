@@ -44,17 +44,17 @@ describe('races', () => {
   })
 
   test('two control planes over one database: one sandbox each, woken by notification across them', async () => {
-    await using first = await startRig(postgres.current, { timing: { sweepMs: 20_000 } })
-    await using second = await startRig(postgres.current, { twinOf: first, timing: { sweepMs: 20_000 } })
+    await using first = await startRig(postgres.current, { timing: { sweepMs: 60_000 } })
+    await using second = await startRig(postgres.current, { twinOf: first, timing: { sweepMs: 60_000 } })
     await first.host({ capacity: { vcpu: 20, memory_mb: 20_000, disk_gb: 100 } })
     await until('both to listen', async () => (await first.call('GET', '/readyz')).status === 200 && (await second.call('GET', '/readyz')).status === 200)
     const began = performance.now()
     const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? first : second).create({}, { wait: 20, idempotencyKey: `k${index % 10}` })),
+      Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? first : second).create({}, { wait: 50, idempotencyKey: `k${index % 10}` })),
     )
     assert.deepEqual([...new Set(answers.map((answer) => answer.status))], [201])
     assert.equal(new Set(answers.map((answer) => answer.body.id)).size, 10)
-    assert.ok(performance.now() - began < 15_000, 'faster than any sweep')
+    assert.ok(performance.now() - began < 50_000, 'faster than any sweep')
     await Promise.all([...new Set(answers.map((answer) => answer.body.id))].map((id) => second.remove(id, 20)))
     assert.deepEqual(await first.rows('SELECT memory_mb_reserved::int AS reserved FROM sandglass.host_capacity'), [{ reserved: 0 }])
   })
