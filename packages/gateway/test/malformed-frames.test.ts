@@ -14,7 +14,7 @@ before(async () => {
 })
 after(() => bench[Symbol.asyncDispose]())
 
-const START = encodeClientFrame({ channel: 'status', status: { type: 'start', process: { argv: ['sleep', '20'] }, credit_bytes: 1_000 } })
+const START = encodeClientFrame({ channel: 'status', status: { type: 'start', process: { argv: ['sleep', '300'] }, credit_bytes: 1_000 } })
 const json = (channel: number, value: unknown) => Buffer.concat([Buffer.of(channel), Buffer.from(typeof value === 'string' ? value : JSON.stringify(value))])
 
 const FIRST: [name: string, frame: Uint8Array | string][] = [
@@ -61,12 +61,12 @@ test('a message that is too large closes with 1009', async () => {
 
 test('a resize of a process without a terminal is told, a flood of signals is bounded', async () => {
   const resized = await bench.connect('/exec')
-  resized.begin({ type: 'start', process: { argv: ['sleep', '5'] }, credit_bytes: 0 })
+  resized.begin({ type: 'start', process: { argv: ['sleep', '300'] }, credit_bytes: 0 })
   await resized.status('started')
   resized.send({ channel: 'resize', size: { cols: 80, rows: 24 } })
   assert.equal((await resized.status('error')).code, 'not_a_terminal')
   const flooded = await bench.connect('/exec')
-  flooded.begin({ type: 'start', process: { argv: ['sleep', '5'] }, credit_bytes: 0 })
+  flooded.begin({ type: 'start', process: { argv: ['sleep', '300'] }, credit_bytes: 0 })
   await flooded.status('started')
   for (let index = 0; index < 50 * LIMITS.sessionSignals; index += 1) flooded.send({ channel: 'signal', signal: { signal: 'CONT' } })
   assert.equal((await flooded.status('error')).code, 'limit_exceeded')

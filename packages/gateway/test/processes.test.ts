@@ -8,6 +8,7 @@ import { Bench, SANDBOX } from './peers/bench.ts'
 const problem = parserOf(ProblemSchema)
 const process = parserOf(ProcessSchema)
 const accepted = parserOf(StdinAcceptedSchema)
+const WAIT_MS = 60_000
 let bench: Bench
 before(async () => {
   bench = await Bench.withGuest()
@@ -25,7 +26,7 @@ async function background(script: string, more: Record<string, unknown> = {}) {
 const get = async (id: string) => process.parse(await (await bench.ask(`/processes/${id}`)).json())
 
 async function exited(id: string) {
-  const deadline = Date.now() + 15_000
+  const deadline = Date.now() + WAIT_MS
   for (;;) {
     const found = await get(id)
     if (found.state === 'exited') return found
@@ -35,7 +36,7 @@ async function exited(id: string) {
 }
 
 async function printed(id: string, bytes: number) {
-  const deadline = Date.now() + 15_000
+  const deadline = Date.now() + WAIT_MS
   while ((await get(id)).stdout.end < bytes) {
     assert.ok(Date.now() < deadline, 'nothing printed')
     await delay(20)
@@ -136,9 +137,9 @@ test('a client that goes does not end its command; with kill_on_disconnect it do
   for (const kill of [false, true]) {
     const stop = new AbortController()
     const key = `gone-${kill}`
-    const body = JSON.stringify({ argv: ['sleep', '20'], process_key: key, kill_on_disconnect: kill })
+    const body = JSON.stringify({ argv: ['sleep', '300'], process_key: key, kill_on_disconnect: kill })
     const asked = bench.ask('/exec', { method: 'POST', body, headers: { 'content-type': 'application/json' }, signal: stop.signal })
-    const deadline = Date.now() + 5_000
+    const deadline = Date.now() + WAIT_MS
     while ((await bench.ask(`/processes/key:${key}`)).status !== 200) assert.ok(Date.now() < deadline)
     stop.abort()
     await assert.rejects(asked)
