@@ -121,11 +121,16 @@ test('memory stays flat with readers that give no credit, and with one that read
   const idle = await Promise.all(Array.from({ length: 8 }, () => start(bash('yes'), { credit: 100 })))
   for (const client of idle) client.isReading = false
   await Promise.all(idle.map((client) => client.until(() => client.received.stdout === 100)))
+  const readAll = async (): Promise<void> => {
+    const busy = await start(bash('yes | head -c 100000000'))
+    busy.countOnly()
+    await busy.until(() => busy.statuses.some(({ type }) => type === 'exit'), 120_000)
+    assert.equal(busy.received.stdout, 100_000_000)
+  }
+  // What a first flood takes for good, of garbage that is not collected at once, is not what this is about: a second one takes no more.
+  await readAll()
   const before = process.memoryUsage().rss
-  const busy = await start(bash('yes | head -c 100000000'))
-  busy.countOnly()
-  await busy.until(() => busy.statuses.some(({ type }) => type === 'exit'), 120_000)
-  assert.equal(busy.received.stdout, 100_000_000)
+  await readAll()
   const grown = process.memoryUsage().rss - before
   assert.ok(grown < 64 * MiB, `${Math.round(grown / MiB)} MiB more`)
   for (const client of idle) {
