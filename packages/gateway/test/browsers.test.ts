@@ -59,7 +59,7 @@ test('a ticket of an older generation, of a revoked key, or from an origin that 
   bench.generation += 1
   bench.route()
   bench.control.emit({ type: 'sandbox_changed', sandbox_id: SANDBOX, generation: bench.generation })
-  const deadline = Date.now() + 5_000
+  const deadline = Date.now() + 60_000
   const asked = bench.control.questions.length
   while (bench.control.questions.length === asked && Date.now() < deadline) await (await bench.ask('/processes')).body?.cancel()
   await refused(403, open(bench, old), 'session_revoked')

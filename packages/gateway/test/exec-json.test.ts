@@ -93,7 +93,7 @@ test('a timeout is a result', async () => {
   assert.equal(timed_out, true)
   assert.equal(exit_code, null)
   assert.equal(signal, 'TERM')
-  assert.ok(duration_ms >= 200 && duration_ms < 5_000, `${duration_ms}`)
+  assert.ok(duration_ms >= 200 && duration_ms < 60_000, `${duration_ms}`)
   assert.equal((await run({ argv: ['echo', 'ok'] })).stdout, 'ok\n')
 })
 

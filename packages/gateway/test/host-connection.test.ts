@@ -102,7 +102,7 @@ test('a host that cannot be reached is unavailable, soon', async () => {
   const response = await bench.ask('/processes')
   assert.equal(response.headers.get('retry-after'), '1')
   assert.equal(await codeOf(response), 'unavailable')
-  assert.ok(performance.now() - startedAt < 3_000)
+  assert.ok(performance.now() - startedAt < LIMITS.guestConnectTimeoutMs, 'nobody waited for it')
 })
 
 test('a host agent that was started again at another address is found there, also by an upload', async () => {
@@ -174,7 +174,7 @@ test('many slow streams get more connections, up to the sandboxâ€™s limit of ses
   assert.equal(await codeOf(refused), 'too_many_sessions')
   stop.abort()
   bench.host.script = emptyList
-  const deadline = Date.now() + 5_000
+  const deadline = Date.now() + 60_000
   while ((await bench.ask('/processes')).status !== 200) assert.ok(Date.now() < deadline, 'the sessions stay counted')
 })
 
@@ -194,7 +194,7 @@ test('a download that its client does not read holds the host, not the gatewayâ€
   }
   const stop = new AbortController()
   await bench.ask('/files?path=/a', { signal: stop.signal })
-  const deadline = Date.now() + 20_000
+  const deadline = Date.now() + 60_000
   for (let before = -1; before !== written; ) {
     assert.ok(Date.now() < deadline, 'it never stops')
     before = written

@@ -14,7 +14,7 @@ before(async () => {
 after(() => bench[Symbol.asyncDispose]())
 
 async function ended(route: string): Promise<RecordedSpan> {
-  for (let look = 0; look < 500; look += 1) {
+  for (let look = 0; look < 3_000; look += 1) {
     const span = recorded.spans.findLast(({ name }) => name.endsWith(route))
     if (span?.ended !== undefined) return span
     await new Promise((resolve) => setTimeout(resolve, 10))
