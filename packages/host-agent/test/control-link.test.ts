@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { after, before, test } from 'node:test'
-import { inventory } from '../../../tests/failure/leftovers.ts'
 import type { Agent } from '../src/agent.ts'
 import { jsonLog } from '../src/log.ts'
 import { filesHolding } from './support/files-holding.ts'
@@ -24,6 +23,7 @@ const world = {
 
 before(async () => {
   installation = await Installation.create()
+  installation.plane.renewPeriodMs = 200
   agent = await installation.startAgent(world)
 })
 after(() => installation[Symbol.asyncDispose]())
@@ -45,10 +45,11 @@ async function answers(sandbox: string): Promise<number> {
 
 test('an outage ends nothing, and what ended meanwhile is told after it', async () => {
   const { plane } = installation
-  const [lives, dies] = [await start(), await start({ SANDGLASS_FAKE_SCRIPT: '{"exit_after_ms":1000}' })]
+  const [lives, dies] = [await start(), await start()]
   const seq = plane.seq
   plane.outage = true
   plane.breakWatches()
+  process.kill(installation.pidOf(dies), 'SIGKILL')
   await until('its end to be due', () => (lines.some((line) => line.includes('"sandbox.ended"') && line.includes(dies)) ? true : undefined))
   assert.equal(await answers(lives), 200)
   assert.deepEqual(plane.reported('ended', dies), [])
@@ -92,8 +93,7 @@ test('a renewal that is refused ends everything, and the next epoch begins with 
 
 test('a runtime that dies before its guest has dialled the next agent is noticed by its process alone', async () => {
   const sandbox = await start()
-  const found = inventory({ home: installation.dir, name: installation.installation }).find((thing) => thing.kind === 'process' && thing.sandbox === sandbox)
-  const pid = Number(/\d+/.exec(found?.what ?? '')?.[0])
+  const pid = installation.pidOf(sandbox)
   process.kill(pid, 'SIGSTOP')
   await installation.stopAgent(agent)
   agent = await installation.startAgent(world)

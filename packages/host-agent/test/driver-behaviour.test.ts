@@ -70,11 +70,7 @@ async function assertNothingLeft(): Promise<void> {
 
 /** Pid of the process that lives as long as the runtime. */
 function runtimePid(driver: RuntimeSpec['driver'], { sandbox }: Started): number {
-  const mark = driver === 'gvisor' ? 'runsc-sandbox' : ''
-  const found = inventory({ home: installation.dir, name: installation.installation }).find(
-    ({ kind, what, sandbox: of }) => kind === 'process' && of === sandbox && what.includes(mark),
-  )
-  return Number(/\d+/.exec(found?.what ?? '')?.[0])
+  return installation.pidOf(sandbox, driver === 'gvisor' ? 'runsc-sandbox' : '')
 }
 
 /** What the runtime has used of the host's processors. */
@@ -182,11 +178,10 @@ const rows: Row[] = [
     name: 'a runtime that ends by itself is told as such',
     drivers: BOTH,
     async run(driver) {
-      const scripted = driver === 'fake' ? { env: { SANDGLASS_FAKE_SCRIPT: '{"exit_after_ms":400}' } } : {}
-      const started = await start(driver, scripted)
+      const started = await start(driver)
       const pid = runtimePid(driver, started)
       if (driver === 'gvisor') await started.gateway.send('POST', '/v1/processes', JSON.stringify({ argv: ['/bin/kill', '-KILL', '1'] })).catch(() => undefined)
-      if (driver === 'gvisor' && existsSync(`/proc/${pid}`)) process.kill(pid, 'SIGTERM')
+      if (existsSync(`/proc/${pid}`)) process.kill(pid, 'SIGTERM')
       assert.equal((await installation.plane.untilReported('ended', started.sandbox)).reason, 'runtime_exited')
       await end(started)
     },

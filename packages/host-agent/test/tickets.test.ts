@@ -78,8 +78,10 @@ test('a ticket that is repeated while it runs makes one runtime and tells ready 
 test('a ticket that is repeated after its runtime has ended starts nothing', async () => {
   const { plane } = installation
   const sandbox = newSandbox()
-  const { ticket, spec } = plane.ticket(await fake(sandbox, { SANDGLASS_FAKE_SCRIPT: '{"exit_after_ms":300}' }), { generation: 1, host: agent.hostId })
+  const { ticket, spec } = plane.ticket(await fake(sandbox), { generation: 1, host: agent.hostId })
   plane.sendStart(ticket, spec)
+  await plane.untilReported('ready', sandbox)
+  process.kill(installation.pidOf(sandbox), 'SIGKILL')
   assert.equal((await plane.untilReported('ended', sandbox)).reason, 'runtime_exited')
   const before = plane.reports.length
   plane.sendStart(ticket, spec)

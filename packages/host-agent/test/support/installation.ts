@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DEFAULT_RESOURCES, newSandboxId, type RuntimeSpec } from '@sandglass/contract'
 import { noTracing } from '@sandglass/telemetry'
+import { inventory } from '../../../../tests/failure/leftovers.ts'
 import { type Agent, startAgent } from '../../src/agent.ts'
 import { systemClock } from '../../src/clock.ts'
 import { type Configuration, readConfiguration } from '../../src/configuration.ts'
@@ -16,6 +17,7 @@ import { jsonLog, silentLog } from '../../src/log.ts'
 import type { AgentWorld } from '../../src/machine.ts'
 import { machineRoom } from '../../src/storage/free-space.ts'
 import { HOST_TOKEN, ScriptedControlPlane } from './scripted-control-plane.ts'
+import { until } from './until.ts'
 
 export const GATEWAY_TOKEN = 'gateway-token-of-the-tests'
 const MAIN = join(import.meta.dirname, '../../src/main.ts')
@@ -83,6 +85,14 @@ export class Installation {
   async stopAgent(agent: Agent): Promise<void> {
     this.#agents = this.#agents.filter((known) => known !== agent)
     await agent.stop()
+    await until('the watch to be over', () => (this.plane.watching ? undefined : true))
+  }
+
+  /** A process of a sandbox’s runtime on this machine. @param mark of its command line */
+  pidOf(sandbox: string, mark = ''): number {
+    const things = inventory({ home: this.dir, name: this.installation })
+    const found = things.find(({ kind, what, sandbox: of }) => kind === 'process' && of === sandbox && what.includes(mark))
+    return Number(/\d+/.exec(found?.what ?? '')?.[0])
   }
 
   /** An agent in a process of its own, to be killed. */

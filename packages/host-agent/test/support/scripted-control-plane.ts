@@ -183,6 +183,9 @@ export class ScriptedControlPlane {
     this.boot = body.boot_id
     this.fenced = false
     this.seq += 1
+    // What was watched before is over, whether or not its end has come through.
+    this.breakWatches()
+    this.#watches.clear()
     const ticket_keys = [{ id: this.key.id, public_key_pem: this.key.publicKey.export({ type: 'spki', format: 'pem' }).toString() }]
     json(response, { epoch: this.epoch, seq: this.seq, ticket_keys, renew_period_ms: this.renewPeriodMs })
   }
