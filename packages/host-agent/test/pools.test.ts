@@ -18,8 +18,6 @@ const room = { ...testWorld.room }
 
 before(async () => {
   installation = await Installation.create({ SANDGLASS_CAPACITY_DISK_GB: '1000', SANDGLASS_CAPACITY_MEMORY_MB: '1000000' })
-  // A ticket lives for some terms, and 200 starts take longer than the terms of other tests.
-  installation.plane.renewPeriodMs = 3_000
   agent = await installation.startAgent({ ...testWorld, room })
 })
 after(() => installation[Symbol.asyncDispose]())

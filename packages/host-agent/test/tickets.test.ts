@@ -27,6 +27,12 @@ async function start(sandbox: string, fields: Partial<StartTicket> & { generatio
   installation.plane.sendStart(ticket, spec)
 }
 
+async function restartAgent(renewPeriodMs: number): Promise<void> {
+  installation.plane.renewPeriodMs = renewPeriodMs
+  await installation.stopAgent(agent)
+  agent = await installation.startAgent()
+}
+
 async function untilEnded(sandbox: string, upto: number): Promise<void> {
   installation.plane.sendEnd({ sandbox, upto, host: agent.hostId })
   await installation.plane.untilReported('ended', sandbox, (report) => report.upto === upto)
@@ -130,8 +136,11 @@ test('a ticket and an end order for another host leave no trace', async () => {
 test('an expired ticket is refused once the host has heard of K more terms', async () => {
   const { plane } = installation
   const sandbox = newSandbox()
-  await until('enough terms', () => (plane.seq > LIMITS.ticketTerms + 3 ? true : undefined))
-  await start(sandbox, { generation: 1, term: 1 })
+  const term = plane.seq
+  plane.seq += LIMITS.ticketTerms
+  // It hears of the next term as it registers.
+  await restartAgent(plane.renewPeriodMs)
+  await start(sandbox, { generation: 1, term })
   assert.equal((await plane.untilReported('refused', sandbox)).code, 'ticket_expired')
   assert.equal(existsSync(recordFile(sandbox)), false)
   await assertNothingOf(sandbox)
@@ -208,9 +217,7 @@ test('marks hold across a restart of the agent, and a damaged record refuses eve
   const { plane } = installation
   const [ended, damaged] = [newSandbox(), newSandbox()]
   // No term passes during this test, so no tombstone is old enough to be forgotten.
-  plane.renewPeriodMs = 600_000
-  await installation.stopAgent(agent)
-  agent = await installation.startAgent()
+  await restartAgent(600_000)
   await untilEnded(ended, 7)
   // What is not settled is told again by the next agent, and only the newest of two tickets waits for that.
   await until('its end to be settled', async () => (JSON.parse(await readFile(recordFile(ended), 'utf8')).settled === true ? true : undefined))
@@ -230,9 +237,7 @@ test('marks hold across a restart of the agent, and a damaged record refuses eve
 
 test('a tombstone is forgotten K terms after the order that made it, and not before its end is answered', async () => {
   const { plane } = installation
-  plane.renewPeriodMs = 100
-  await installation.stopAgent(agent)
-  agent = await installation.startAgent()
+  await restartAgent(400)
   const sandbox = newSandbox()
   const term = plane.seq
   plane.outcome = (report) => ('sandbox' in report && report.sandbox === sandbox ? 'stale' : 'accepted')

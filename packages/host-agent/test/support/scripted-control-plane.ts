@@ -10,6 +10,7 @@ import {
   type ErrorCode,
   type HostReport,
   HostReportsSchema,
+  LIMITS,
   type PoolOrder,
   type PoolSpec,
   parserOf,
@@ -41,7 +42,8 @@ export class ScriptedControlPlane {
   outage = false
   /** The next renewal is refused: another epoch lives. */
   fenced = false
-  renewPeriodMs = 200
+  /** A ticket lives for `LIMITS.ticketTerms` of them. */
+  renewPeriodMs: number = LIMITS.renewPeriodMs
   epoch = 0
   seq = 0
   boot = ''
