@@ -134,7 +134,9 @@ test('a pool is refilled also while claims come one after the other', async () =
     sandboxes.push(sandbox)
     pool.aim(8)
   }
-  assert.ok((await boots()) > before, 'none has come up')
+  // One that is on its way has begun while claims came.
+  const { booting } = await pool.members(agent.healthUrl)
+  assert.ok(booting > 0 || (await boots()) > before, 'none was booted')
   for (const sandbox of sandboxes) await pool.end(sandbox)
 })
 
