@@ -36,7 +36,7 @@ async function assertOnMachine(live: readonly string[]): Promise<void> {
     lines = differences(inventory({ home: installation.dir, name: installation.installation }), new Set(live))
     return lines.length === 0 ? true : undefined
   }
-  await until('the machine to be as it should', look, 5_000).catch(() => assert.deepEqual(lines, []))
+  await until('the machine to be as it should', look, 20_000).catch(() => assert.deepEqual(lines, []))
 }
 
 async function assertWorks(sandbox: string): Promise<void> {

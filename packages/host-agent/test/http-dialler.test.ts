@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { httpDialler } from '../src/control/http-dialler.ts'
 
-const POST = { headers: { 'content-type': 'text/plain' }, body: 'ping', signal: AbortSignal.timeout(10_000) }
+const POST = { headers: { 'content-type': 'text/plain' }, body: 'ping', signal: AbortSignal.timeout(60_000) }
 
 async function withServer(run: (url: URL, server: Server, connections: Set<Socket>) => Promise<void>): Promise<void> {
   const server = createServer(async (request, response) => void response.end(`${request.method} ${await text(request)}`)).listen(0, '127.0.0.1')

@@ -40,7 +40,7 @@ async function assertOnMachine(live: readonly string[], members: number): Promis
     lines = [...differences(things, new Set(live)), `${wholeMembers(things).size} members`]
     return lines.length === 1 && lines[0] === `${members} members` ? true : undefined
   }
-  await until('the machine to be as it should', look, 15_000).catch(() => assert.deepEqual(lines, [`${members} members`]))
+  await until('the machine to be as it should', look, 30_000).catch(() => assert.deepEqual(lines, [`${members} members`]))
 }
 
 /** The pool of the agent that runs now. */

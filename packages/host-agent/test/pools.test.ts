@@ -106,7 +106,7 @@ test('200 claims on a pool of 50 get 200 runtimes; no member is given twice', as
       plane.sendStart(ticket, spec)
     }
   }
-  const all = await Promise.all(sandboxes.map((sandbox) => plane.untilReported('ready', sandbox, () => true, 60_000)))
+  const all = await Promise.all(sandboxes.map((sandbox) => plane.untilReported('ready', sandbox)))
   assert.equal(new Set(all.map(({ evidence }) => evidence['guest_boot_id'])).size, 200)
   const names = sandboxes.map(async (sandbox) => JSON.parse(await readFile(join(agent.layout.sandboxes, `${sandbox}.json`), 'utf8')).runtime.name)
   assert.equal(new Set(await Promise.all(names)).size, 200)
@@ -114,7 +114,7 @@ test('200 claims on a pool of 50 get 200 runtimes; no member is given twice', as
   assert.ok(claimed >= 50, `${claimed} were claimed`)
   assert.equal(await agent.census(), 0)
   for (const sandbox of sandboxes) plane.sendEnd({ sandbox, upto: 2, host: agent.hostId, pool: pool.known })
-  const ends = await Promise.all(sandboxes.map((sandbox) => plane.untilReported('ended', sandbox, () => true, 60_000)))
+  const ends = await Promise.all(sandboxes.map((sandbox) => plane.untilReported('ended', sandbox)))
   assert.ok(ends.every((ended) => ended.pool_version === pool.version))
   assert.deepEqual(await onMachine(), [])
 })

@@ -19,14 +19,14 @@ export class MortalAgent {
     const registered = plane.registrations.length
     this.#running = this.#installation.spawnAgent(crashAt === undefined ? {} : { SANDGLASS_CRASH_AT: crashAt })
     if (!joins) return
-    await until('a registration', () => (plane.registrations.length > registered ? true : undefined), 30_000)
+    await until('a registration', () => (plane.registrations.length > registered ? true : undefined))
     await plane.untilWatching()
   }
 
   async untilKilled(): Promise<void> {
     const agent = this.#running
     if (agent === undefined) throw new Error('no agent')
-    if (agent.signalCode === null && agent.exitCode === null) await once(agent, 'exit', { signal: AbortSignal.timeout(30_000) })
+    if (agent.signalCode === null && agent.exitCode === null) await once(agent, 'exit', { signal: AbortSignal.timeout(60_000) })
     assert.equal(agent.signalCode, 'SIGKILL')
     await until('the watch to break', () => (this.#installation.plane.watching ? undefined : true))
   }

@@ -139,7 +139,7 @@ export class ScriptedControlPlane {
     type: T,
     sandbox: string,
     where: (report: Extract<HostReport, { type: T }>) => boolean = () => true,
-    timeoutMs = 20_000,
+    timeoutMs?: number,
   ): Promise<Extract<HostReport, { type: T }>> {
     return until(`${type} of ${sandbox}`, () => this.reported(type, sandbox).find(where), timeoutMs)
   }

@@ -76,7 +76,7 @@ export class ScriptedPool {
 
   /** Members that answer and belong to nobody, as the agent's metrics say; of all its pools, since a test has one that is not empty. */
   async untilReady(healthUrl: string, count = this.target): Promise<void> {
-    await until(`${count} members`, async () => ((await this.members(healthUrl)).ready === count ? true : undefined), 60_000)
+    await until(`${count} members`, async () => ((await this.members(healthUrl)).ready === count ? true : undefined))
   }
 
   async members(healthUrl: string): Promise<{ booting: number; ready: number; ending: number }> {

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 const LOOK_MS = 10
 
-export async function until<T>(what: string, look: () => T | undefined | Promise<T | undefined>, timeoutMs = 10_000): Promise<T> {
+export async function until<T>(what: string, look: () => T | undefined | Promise<T | undefined>, timeoutMs = 60_000): Promise<T> {
   const deadline = performance.now() + timeoutMs
   for (;;) {
     const value = await look()
