@@ -27,7 +27,7 @@ async fn orphans_leave_no_zombie() {
             .await;
         assert_eq!(output.exit_code(), 0);
     }
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_mins(1);
     while guest.children().await > 0 {
         assert!(Instant::now() < deadline, "children are left");
     }
@@ -68,7 +68,7 @@ async fn many_commands_leave_the_agent_as_it_was() {
         started.elapsed() / u32::try_from(rounds * 8).unwrap()
     );
     // The last commands may still be on their way out, and the counting one on its way in.
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_mins(1);
     let open_fds = loop {
         let open_fds = guest.open_fds().await;
         if open_fds <= before.0 {

@@ -126,7 +126,7 @@ async fn the_exit_does_not_wait_for_a_child_that_holds_the_pipe() {
     for script in ["sleep 60 &", "nohup sleep 60 & echo hi", "yes &"] {
         let before = Instant::now();
         let output = guest.exec(sh(script)).await;
-        assert!(before.elapsed() < Duration::from_secs(3), "{script}");
+        assert!(before.elapsed() < Duration::from_secs(30), "{script}");
         assert_eq!(
             (output.exit_code(), &output.process()["output_open"]),
             (0, &json!(true)),
@@ -156,7 +156,7 @@ async fn a_timeout_kills_the_whole_tree() {
     let output = guest
         .exec(json!({"argv": ["/bin/sh", "-c", script], "timeout_ms": 300, "kill_grace_ms": 200}))
         .await;
-    assert!(before.elapsed() < Duration::from_secs(5));
+    assert!(before.elapsed() < Duration::from_mins(1));
     assert_eq!(
         (&output.process()["timed_out"], &output.process()["signal"]),
         (&json!(true), &json!("TERM"))
@@ -176,7 +176,7 @@ async fn a_timeout_kills_the_whole_tree() {
                 .await,
             "0\n"
         );
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + Duration::from_mins(1);
         while guest
             .sh("ls -d /sys/fs/cgroup$(sed s/^0::// /proc/1/cgroup)/pr* | wc -l")
             .await
@@ -342,7 +342,7 @@ async fn a_detached_process_never_blocks_and_leaves_a_gap() {
     let guest = Guest::start().await;
     let start = json!({"argv": ["/bin/sh", "-c", "yes | head -c 8000000; echo end"], "key": "flood"});
     guest.post("/v1/processes", start).await;
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_mins(1);
     while guest.get("/v1/processes/key:flood").await.json()["state"] != "exited" {
         assert!(Instant::now() < deadline);
     }
@@ -395,7 +395,7 @@ async fn orphans_are_reaped() {
     for _ in 0..50 {
         guest.exec(sh("sleep 0.1 &")).await;
     }
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_mins(1);
     while guest.children().await > 0 {
         assert!(Instant::now() < deadline, "children are left");
     }
@@ -434,7 +434,7 @@ async fn a_disconnect_kills_only_when_asked() {
         stream.started().await;
         drop(stream);
         let target = format!("/v1/processes/key:k{lives}");
-        let deadline = Instant::now() + Duration::from_secs(if lives { 1 } else { 10 });
+        let deadline = Instant::now() + Duration::from_secs(if lives { 1 } else { 60 });
         while guest.get(&target).await.json()["state"] == "running" && Instant::now() < deadline {}
         assert_eq!(guest.get(&target).await.json()["state"] == "running", lives);
         let removed = guest.ask(Method::DELETE, &target, empty()).await;

@@ -94,7 +94,7 @@ async fn an_interrupt_gets_through_a_flood_nobody_reads() {
     let mut stream = guest.exec_stream("/v1/exec", terminal(script, "flood")).await;
     stream.until("y\r\n").await;
     // The reader stops; the terminal fills up.
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_mins(1);
     let mut end = 0;
     loop {
         let seen = guest.get("/v1/processes/key:flood").await.json()["stdout"]["end"]
@@ -112,7 +112,7 @@ async fn an_interrupt_gets_through_a_flood_nobody_reads() {
     let output = stream.finish().await;
     assert_eq!(output.exit_code(), 7);
     assert!(
-        started.elapsed() < Duration::from_secs(5),
+        started.elapsed() < Duration::from_secs(30),
         "{:?}",
         started.elapsed()
     );
@@ -291,7 +291,7 @@ async fn who_breaks_off_types_nothing_later() {
     // More than the terminal holds, so that the rest waits for its reader.
     let sent = 400_000;
     typing.types(vec![b'x'; sent]).await;
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_mins(1);
     while accepted(&guest, "b").await == 0 {
         assert!(Instant::now() < deadline, "nothing was taken");
     }

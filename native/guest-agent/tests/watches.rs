@@ -55,7 +55,7 @@ impl Events {
     /// Reads on until `wanted` comes.
     async fn until(&mut self, wanted: Value) -> Vec<Value> {
         let mut seen = Vec::new();
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(15);
+        let deadline = std::time::Instant::now() + std::time::Duration::from_mins(1);
         while seen.last() != Some(&wanted) {
             assert!(std::time::Instant::now() < deadline, "no {wanted}, only {seen:?}");
             match self.next().await {
