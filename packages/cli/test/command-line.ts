@@ -10,7 +10,7 @@ export type Finished = { readonly code: number | null; readonly signal: NodeJS.S
 
 export type Started = { readonly child: ChildProcess; readonly finished: Promise<Finished> }
 
-const TIMEOUT_MS = 30_000
+const TIMEOUT_MS = 60_000
 
 export type Environment = Readonly<Record<string, string>>
 

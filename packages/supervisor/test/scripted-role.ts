@@ -12,9 +12,9 @@ export const QUICK: RoleTiming = {
   stableMs: 5_000,
   readyPollMs: 10,
   watchMs: 20,
-  stopMs: 2_000,
+  stopMs: 30_000,
   startCrashes: 3,
-  startMs: 10_000,
+  startMs: 60_000,
 }
 
 export class ScriptedHome implements AsyncDisposable {

@@ -10,7 +10,7 @@ import { identityOf, isAlive } from '../src/process-identity.ts'
 import { ScriptedHome } from './scripted-role.ts'
 
 const SERVE = 'touch "$READY"; exec sleep 300'
-const soon = (holds: () => boolean) => waitUntil(holds, { timeoutMs: 10_000, everyMs: 5 })
+const soon = (holds: () => boolean) => waitUntil(holds, { timeoutMs: 60_000, everyMs: 5 })
 
 test('a group starts only when the one before is ready, and groups stop in the opposite order', async () => {
   await using place = new ScriptedHome()
