@@ -117,7 +117,7 @@ export type Owned = { readonly installation: Installation; readonly stop: () => 
 /** Asserts that nothing of an installation is left on this machine but files below its home, and none of those is of a sandbox but its record. */
 export async function nothingLeft(home: string): Promise<void> {
   let left: readonly { readonly kind: string; readonly what: string }[] = []
-  await until(15_000, 'nothing of the installation is left', () => {
+  await until(60_000, 'nothing of the installation is left', () => {
     left = inventory({ home }).filter(({ kind }) => kind !== 'record')
     return left.length === 0
   }).catch(() => assert.deepEqual(left, [], `nothing of ${home} is left.`))

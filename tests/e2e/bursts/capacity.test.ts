@@ -16,7 +16,7 @@ const MEMORY_MB = 128
 const SMALL = { vcpu: 0.1, memoryMb: MEMORY_MB, diskGb: 1 }
 /** As a runtime calls itself: its sandbox and generation, or the pool member that it was. */
 const RUNTIME = /\b(sb[a-z0-9]{2}[a-z2-7]{16}-g[0-9]+|pm[a-z2-7]{16})\b/
-const WAIT_MS = { full: 60_000, small: 10_000 } as const
+const WAIT_MS = { full: 60_000, small: 30_000 } as const
 
 type Seen = { readonly id: string; readonly status: SandboxStatus; readonly waitsBecause: string | null }
 

@@ -24,7 +24,7 @@ defineCase<Mortal>({
       const code = codeOf(result.reason)
       assert.ok(code !== undefined && GONE.includes(code), `a command of a guest that died failed with ${code ?? String(result.reason)}.`)
     }
-    await until(size === 'full' ? 30_000 : 3_000, 'the sandbox says that it is not ready any more', async () => (await status()) !== 'ready')
+    await until(size === 'full' ? 30_000 : 15_000, 'the sandbox says that it is not ready any more', async () => (await status()) !== 'ready')
     await within(20_000, 'the refusal of a command afterwards', refused('a command afterwards', GONE, sandbox.exec({ argv: ['true'] })))
   },
   defects: {

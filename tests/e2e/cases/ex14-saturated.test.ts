@@ -31,7 +31,7 @@ const COMMAND_MS = 15_000
 /** A thousand programs that all want the one processor may keep the guest from its turn so long that the gateway gives up on it, and says so. */
 const ANSWER_MS = LIMITS.guestAnswerMs + 5_000
 const SATURATED_MS = 90_000
-const DELETE_MS = 10_000
+const DELETE_MS = 30_000
 
 const FULL: readonly ErrorCode[] = ['process_limit', 'process_timed_out', 'client_timeout']
 const GONE: readonly ErrorCode[] = ['sandbox_ended', 'sandbox_failed', 'sandbox_not_ready', 'sandbox_not_found', 'lost_contact', 'unavailable']

@@ -69,7 +69,7 @@ defineCase<Sandboxed>({
     )
     for (const running of [flood, little]) await must('leaving', running.detach())
     for (const file of ['done', 'little']) {
-      await until(size === 'full' ? LIMIT_MS : 6_000, `the command without a reader wrote everything (${file})`, async () => {
+      await until(size === 'full' ? LIMIT_MS : 30_000, `the command without a reader wrote everything (${file})`, async () => {
         return (await sandbox.exec({ argv: ['test', '-e', `/tmp/${file}`] })).exitCode === 0
       })
     }

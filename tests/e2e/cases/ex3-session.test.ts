@@ -31,7 +31,7 @@ const ended = (outcome: Outcome): number | string | null => outcome.signal ?? ou
 
 async function runsAlone(sandbox: Sandboxed, line: Line, size: Size): Promise<void> {
   const what = JSON.stringify(line.shell)
-  const outcome = await must(what, within(size === 'full' ? 20_000 : 5_000, `the end of ${what}`, sandbox.exec({ shell: line.shell })))
+  const outcome = await must(what, within(size === 'full' ? 30_000 : 15_000, `the end of ${what}`, sandbox.exec({ shell: line.shell })))
   assert.ok(line.exit.includes(ended(outcome) ?? ''), `${what} ended with ${ended(outcome)}, not with ${line.exit.join(' or ')}.`)
   if (line.stdout !== undefined) assert.equal(text(outcome.stdout), line.stdout, `standard output of ${what}`)
   if (line.stderr !== undefined) assert.match(text(outcome.stderr), line.stderr, `standard error of ${what}`)

@@ -38,7 +38,7 @@ defineCase<Sandboxed>({
   title: 'standard input: absent ends at once, open waits, end of file can be sent',
   subject: sandboxed,
   async run(sandbox, size) {
-    const limitMs = size === 'full' ? 20_000 : 3_000
+    const limitMs = size === 'full' ? 20_000 : 15_000
     for (const argv of [['cat'], ['sh', '-c', 'read line; echo "[$line]"'], ['python3', '-c', 'import sys; print(len(sys.stdin.read()))']]) {
       const outcome = await must(`${argv[0]} without input`, within(limitMs, `the end of ${argv[0]} without input`, sandbox.exec({ argv })))
       assert.equal(text(outcome.stdout), { cat: '', sh: '[]\n', python3: '0\n' }[argv[0] ?? ''], `${argv[0]} without input sees its end`)

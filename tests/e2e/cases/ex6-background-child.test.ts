@@ -47,7 +47,7 @@ defineCase<Sandboxed>({
   title: 'exec is back at the exit of the leader, and says when the output is still open',
   subject: sandboxed,
   async run(sandbox, size) {
-    const limitMs = size === 'full' ? 15_000 : 4_000
+    const limitMs = size === 'full' ? 20_000 : 15_000
     for (const left of COMMANDS) await comesBack(sandbox, left, limitMs)
     await lateOutput(sandbox, limitMs)
   },
@@ -55,7 +55,7 @@ defineCase<Sandboxed>({
     'exec waits for the child': {
       breaks: (real) => ({
         ...real,
-        exec: (command) => real.exec(command.argv?.[2] === 'sleep 61 &' ? { ...command, argv: ['sh', '-c', 'sleep 61 & wait'], timeoutMs: 8_000 } : command),
+        exec: (command) => real.exec(command.argv?.[2] === 'sleep 61 &' ? { ...command, argv: ['sh', '-c', 'sleep 61 & wait'], timeoutMs: 50_000 } : command),
       }),
       says: /the answer of .*sleep 61.* did not come within/,
     },

@@ -15,7 +15,7 @@ const PAGE_NAMES = 1_000
 const BLOCK_BYTES = 512
 const LIMIT_MS = 100_000
 /** Of a small command beside the work. */
-const ANSWER_MS = 10_000
+const ANSWER_MS = 20_000
 const PERIOD_MS = 200
 const GROWTH_BYTES = 64 * MIB
 const PATH = '/workspace/many'

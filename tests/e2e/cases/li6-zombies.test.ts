@@ -25,7 +25,7 @@ defineCase<Sandboxed>({
       assert.ok(outcomes.every((outcome) => outcome.exitCode === 0))
     }
     let left: unknown = []
-    await until(size === 'full' ? 15_000 : 3_000, 'no zombie and no orphan is left', async () => {
+    await until(size === 'full' ? 30_000 : 15_000, 'no zombie and no orphan is left', async () => {
       const found = (await processesInside(sandbox)).filter((process) => process.state === 'Z' || process.command.startsWith('sleep 0.1'))
       left = found
       return found.length === 0

@@ -20,7 +20,7 @@ defineCase<Sandboxed>({
   timeoutMs: 400_000,
   async run(sandbox, size) {
     const length = size === 'full' ? 100 * MIB : 8 * MIB
-    const limitMs = size === 'full' ? 180_000 : 15_000
+    const limitMs = size === 'full' ? 180_000 : 40_000
     const first = await must('opening a terminal', sandbox.terminal({ cols: 80, rows: 24, argv: ['/bin/sh'] }))
     const screen = new Screen(first)
     await first.write('echo rea""dy\n')

@@ -22,7 +22,7 @@ type Typed = { write(text: string): Promise<void> }
 async function sizeNow(screen: Screen, terminal: Typed, tag: string, expected: string): Promise<void> {
   let seen = ''
   let turn = 0
-  await until(5_000, `the size at ${tag}`, async () => {
+  await until(15_000, `the size at ${tag}`, async () => {
     turn += 1
     await terminal.write(`echo ${tag}-${turn}=$(stty size)=\n`)
     await screen.shows(new RegExp(`${tag}-${turn}=\\d+ \\d+=`), 20_000)

@@ -12,7 +12,7 @@ const CYCLES = { full: 100, small: 6 } as const
 const COUNTER = 'n=0; while :; do n=$((n+1)); echo $n; sleep 0.01; done'
 const LIMIT_MS = 30_000
 /** A small command of whoever takes over. */
-const PROMPT_MS = 5_000
+const PROMPT_MS = 15_000
 /** A client that is silent for this long is known to be dead; until then its part of a flood may be waited for. */
 const DEAD_AFTER_MS = 3 * LIMITS.sessionHeartbeatMs
 /** More than its credit and every buffer on the way. */

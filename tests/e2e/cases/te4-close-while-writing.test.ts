@@ -8,7 +8,7 @@ import { Screen } from '../subject/screen.ts'
 
 const ROUNDS = { full: 12, small: 1 } as const
 const LIMIT_MS = 20_000
-const EXIT_MS = { full: 20_000, small: 4_000 } as const
+const EXIT_MS = { full: 20_000, small: 15_000 } as const
 /** Closes of each client. */
 const TWICE = 2
 

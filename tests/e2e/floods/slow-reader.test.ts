@@ -14,7 +14,7 @@ const PER_SECOND = 1_000_000
 const SECONDS = { full: FLOODS.slowSeconds, small: 4 } as const
 /** Windows of the hops, and what is kept for replay; a sixtieth of what would come in the same time without a reader. */
 const AHEAD_BYTES = 16 * MIB
-const NEIGHBOUR_MS = 5_000
+const NEIGHBOUR_MS = 15_000
 const FIRST_MS = 10_000
 
 /** Reads at most so much a second, from now on. @returns bytes read */
