@@ -18,8 +18,8 @@ const WARM_UP = { full: 24, small: 2 } as const
 const SMALL = { vcpu: 0.1, memory_mb: 128, disk_gb: 1 }
 const WAIT_SECONDS = 60
 /** A host keeps the record of an ended sandbox until no late ticket can arrive, LIMITS.ticketTerms renewals. */
-const FORGOTTEN_MS = { full: 90_000, small: 5_000 } as const
-const REST_MS = 15_000
+const FORGOTTEN_MS = { full: 90_000, small: 15_000 } as const
+const REST_MS = 60_000
 const QUIET_MS = { full: 20_000, small: 3_000 } as const
 const ALLOWED: Allowance = { pssBytes: GROWTH_BYTES, descriptors: 8, threads: 4 }
 

@@ -5,7 +5,7 @@ import { until } from './persist.ts'
 import { killRole, livingRole, type Role } from './roles.ts'
 
 const SAMPLE_MS = 10
-const TAKEN_LIMIT_MS = 20_000
+const TAKEN_LIMIT_MS = 60_000
 
 /** Every process that a role has been, as far as its pid file told. */
 export class RoleWatch implements Disposable {

@@ -10,7 +10,7 @@ import { type Books, booksOf, readQuota } from './quota.ts'
 import type { Role } from './roles.ts'
 
 const LAST_LINES = 25
-const GONE_LIMIT_MS = 15_000
+const GONE_LIMIT_MS = 30_000
 /** A host forgets an ended sandbox once LIMITS.ticketTerms renewals have passed; this is twice that. */
 const FORGOTTEN_LIMIT_MS = 90_000
 

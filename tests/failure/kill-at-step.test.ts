@@ -18,9 +18,9 @@ import { killRole, type Role } from './roles.ts'
 import { randomOf } from './seed.ts'
 import { faultsAfterAll, faultsAfterCrash } from './verify.ts'
 
-const POINT_LIMIT_MS = 120_000
-const DEATH_LIMIT_MS = 20_000
-const POOL_LIMIT_MS = 30_000
+const POINT_LIMIT_MS = 240_000
+const DEATH_LIMIT_MS = 60_000
+const POOL_LIMIT_MS = 60_000
 /** The killed one, the one that died at its point, and the one that lives. */
 const LIVES = 3
 const MEMBERS = 2

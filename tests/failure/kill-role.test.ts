@@ -19,7 +19,7 @@ const MOMENT_WITHIN_MS = 1_200
 /** So many of the successors are killed as well, while they are still finding out what was. */
 const WHILE_RECOVERING = 0.25
 const RECOVERY_WITHIN_MS = 1_000
-const RESTART_LIMIT_MS = 30_000
+const RESTART_LIMIT_MS = 60_000
 const ROLE_LIMIT_MS = 15 * 60_000
 const SIZE = { residents: 2, workers: 2 }
 /** Without these, sessions that stand go on. */

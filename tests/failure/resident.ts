@@ -11,7 +11,7 @@ import { TerminalSession } from './terminal-session.ts'
 const COUNTER = 'import time\ni = 0\nwhile True:\n    i += 1\n    print(i, flush=True)\n    time.sleep(0.1)\n'
 const FILE_SLOTS = 6
 const FILE_BYTES = 48 * 1024
-const TERMINAL_LIMIT_MS = 10_000
+const TERMINAL_LIMIT_MS = 30_000
 
 /** The numbers 1, 2, 3 … as they stand in the output, from a byte offset on: what is wrong with `text`, or undefined. */
 export function counterFault(since: number, next: number, text: string): { fault: string | undefined; offset: number; next: number } {

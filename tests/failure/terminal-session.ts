@@ -4,7 +4,7 @@ import { type Api, dataUrl, NoAnswer, type Where } from './api.ts'
 import { until } from './persist.ts'
 
 const CREDIT_BYTES = 1024 * 1024
-const OPEN_LIMIT_MS = 10_000
+const OPEN_LIMIT_MS = 30_000
 
 export class TerminalSession implements Disposable {
   readonly #socket: WebSocket

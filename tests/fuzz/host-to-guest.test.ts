@@ -22,8 +22,8 @@ import { mutated, pick, pieces, rounds } from './rounds.ts'
 import { Witness } from './witness.ts'
 
 const TEST_LIMIT_MS = 180_000
-const DIAL_MS = 15_000
-const ANSWER_MS = 10_000
+const DIAL_MS = 30_000
+const ANSWER_MS = 20_000
 const REQUESTS = 24
 const MIB = 1024 * 1024
 const GROWTH_BYTES = 24 * MIB
