@@ -3,7 +3,8 @@ import { spawn } from 'node:child_process'
 import { LIMITS } from '@sandglass/contract'
 
 const OUTPUT_BYTES = 64 * 1024
-const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+/** Of every program that the agent starts. */
+export const COMMAND_ENVIRONMENT = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LANG: 'C.UTF-8' }
 
 export type CommandOptions = {
   readonly timeoutMs?: number
@@ -25,7 +26,7 @@ export function runCommand(command: string, args: readonly string[], options: Co
     const child = spawn(command, args, {
       stdio: ['ignore', detached ? 'ignore' : 'pipe', detached ? 'ignore' : 'pipe'],
       detached,
-      env: { PATH, LANG: 'C.UTF-8', ...env },
+      env: { ...COMMAND_ENVIRONMENT, ...env },
       timeout: timeoutMs,
       killSignal: 'SIGKILL',
       ...(signal === undefined ? {} : { signal }),
