@@ -103,6 +103,7 @@ export async function startAgent(configuration: Configuration, world: AgentWorld
     token,
     route: (target) => routeTo(workers, target),
     usage: (target) => usageOf(workers, lifecycle, target),
+    noteCommand: () => pools.noteWork(),
     tracing,
     log,
   })

@@ -49,6 +49,9 @@ class Plane {
       token,
       tracing,
       log: silentLog,
+      noteCommand: () => {
+        commands += 1
+      },
       route: ({ generation }) => {
         if (generation !== 1) throw new CodedError('stale_generation')
         return under.channel
@@ -69,6 +72,9 @@ class Plane {
     await this.under[Symbol.asyncDispose]()
   }
 }
+
+/** Noted by all planes of this file. */
+let commands = 0
 
 const code = (body: Buffer): string => JSON.parse(body.toString('utf8')).code
 
@@ -168,6 +174,23 @@ test('what a sandbox uses is answered by the host, for that generation only, and
   ] as const)
     assert.equal(code((await plane.gateway.send(method, path)).body), 'route_not_found')
   assert.equal(requests, 0)
+})
+
+test('a request that starts a program is told to the host when it comes and when it is over, and no other is', async () => {
+  await using plane = await Plane.open((stream) => {
+    stream.respond({ ':status': 200 })
+    stream.end()
+  })
+  commands = 0
+  for (const [method, path] of [
+    ['GET', '/v1/processes'],
+    ['POST', '/v1/processes/pr1/signal'],
+    ['POST', '/v1/files/mkdir'],
+  ] as const)
+    await plane.gateway.send(method, path)
+  assert.equal(commands, 0)
+  for (const path of ['/v1/exec', '/v1/exec?kill_on_disconnect=1', '/v1/processes']) await plane.gateway.send('POST', path)
+  await until('all are over', () => commands === 6 || undefined)
 })
 
 test('another generation is refused before the guest hears of it', async () => {

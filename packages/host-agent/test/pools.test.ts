@@ -15,10 +15,13 @@ import { until } from './support/until.ts'
 let installation: Installation
 let agent: Agent
 const room = { ...testWorld.room }
+/** For the agent no time passes from here on. */
+let stoppedAtMs: number | undefined
+const clock = { ...testWorld.clock, nowMs: () => stoppedAtMs ?? testWorld.clock.nowMs() }
 
 before(async () => {
   installation = await Installation.create({ SANDGLASS_CAPACITY_DISK_GB: '1000', SANDGLASS_CAPACITY_MEMORY_MB: '1000000' })
-  agent = await installation.startAgent({ ...testWorld, room })
+  agent = await installation.startAgent({ ...testWorld, clock, room })
 })
 after(() => installation[Symbol.asyncDispose]())
 
@@ -138,6 +141,29 @@ test('a pool is refilled also while claims come one after the other', async () =
   const { booting } = await pool.members(agent.healthUrl)
   assert.ok(booting > 0 || (await boots()) > before, 'none was booted')
   for (const sandbox of sandboxes) await pool.end(sandbox)
+})
+
+test('a pool is left alone while a sandbox is started and gets its command, and is refilled when that is over', async () => {
+  const pool = await newPool()
+  pool.aim(4)
+  await pool.untilReady(agent.healthUrl)
+  const before = await boots()
+  stoppedAtMs = testWorld.clock.nowMs()
+  try {
+    const { sandbox } = await pool.start()
+    pool.aim(4)
+    await pool.untilAcknowledged()
+    const gateway = new GatewayClient(agent.dataPlaneUrl, sandbox, 1)
+    await gateway.run('true')
+    gateway.close()
+    const { booting, ready } = await pool.members(agent.healthUrl)
+    assert.deepEqual([booting, ready, await boots()], [0, 3, before])
+    stoppedAtMs = undefined
+    await pool.untilReady(agent.healthUrl)
+    await pool.end(sandbox)
+  } finally {
+    stoppedAtMs = undefined
+  }
 })
 
 test('an order that comes late changes nothing, and is answered with what holds (pool.ver)', async () => {

@@ -29,6 +29,8 @@ const RETRY_AFTER_SECONDS = '1'
 
 /** The part of a guest's path that no client chose. */
 const KIND_OF_PATH = /^\/v1\/[a-z]+/
+/** With POST: a program is to be started. */
+const COMMAND = /^\/v1\/(exec|processes)(\?|$)/
 
 export type DataPlaneWorld = {
   readonly token: GatewayToken
@@ -36,6 +38,8 @@ export type DataPlaneWorld = {
   route(target: GuestTarget): GuestChannel
   /** Counted by this host. @throws CodedError as `route` */
   usage(target: GuestTarget): SandboxUsage
+  /** A guest is asked to start a program, and again when that request is over. */
+  noteCommand(): void
   readonly tracing: Tracing
   readonly log: Log
 }
@@ -122,6 +126,7 @@ export class DataPlaneServer {
     const method = headers[':method'] ?? 'GET'
     let done: (() => void) | undefined
     let span: OpenSpan | undefined
+    let isCommand = false
     try {
       this.#world.token.check(headers.authorization)
       if (stream.session !== undefined) this.#strangers.delete(stream.session)
@@ -133,6 +138,8 @@ export class DataPlaneServer {
         return
       }
       const channel = this.#world.route(target)
+      isCommand = method === 'POST' && COMMAND.test(target.path)
+      if (isCommand) this.#world.noteCommand()
       const session = channel.connected ? channel.session() : await channel.waitForSession(LIMITS.guestChannelWaitMs)
       if (stream.destroyed) return
       const guest = session.request({
@@ -154,6 +161,7 @@ export class DataPlaneServer {
     } finally {
       span?.end()
       done?.()
+      if (isCommand) this.#world.noteCommand()
     }
   }
 

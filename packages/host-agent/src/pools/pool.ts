@@ -16,9 +16,6 @@ const BACKOFF_FIRST_MS = 1_000
 const BACKOFF_MAX_MS = 60_000
 /** A claim lowers the target before the member is picked; tickets may come out of order. So long nobody's member is left for the next one. */
 const CLAIM_GRACE_MS = 250
-/** Refilling leaves the machine to the sandboxes that were just claimed until it is quiet, but not for longer than this. */
-const REFILL_QUIET_MS = 100
-const REFILL_HOLD_MAX_MS = 1_000
 /** So long after a claim others are expected. */
 const CLAIMS_GO_ON_MS = 1_000
 
@@ -58,9 +55,6 @@ export class Pool {
   #failures = 0
   #bootNotBefore = 0
   #endReadyNotBefore = 0
-  #holdSince: number | undefined
-  #holdUntil = 0
-  #holding = false
   #claimedAt = Number.NEGATIVE_INFINITY
   #burst: Burst | undefined
 
@@ -103,7 +97,8 @@ export class Pool {
 
   /** Undefined: start cold. @throws the signal's reason */
   claim(signal: AbortSignal): Promise<PickedMember | undefined> {
-    this.#hold()
+    this.#claimedAt = this.#now()
+    this.#endReadyNotBefore = this.#claimedAt + CLAIM_GRACE_MS
     return new Promise((resolve, reject) => {
       const claim: Claim = {
         since: this.#now(),
@@ -130,9 +125,7 @@ export class Pool {
   /** How many more it would boot now. */
   get lacking(): number {
     if (this.#spec === null || this.#now() < this.#bootNotBefore) return 0
-    const view = this.#view()
-    const held = this.#now() < this.#holdUntil && view.ready.length > 0
-    return held ? 0 : planPool(view).boot
+    return planPool(this.#view()).boot
   }
 
   /** One boot at a time will do. */
@@ -156,7 +149,6 @@ export class Pool {
     if (spec === null) return
     const member = new Member(this.#world, this.#world.newName())
     this.#members.set(member.name, member)
-    this.#holdSince = undefined
     const began = this.#now()
     this.#burst ??= { since: began, boots: this.counters.boots, failures: this.counters.bootFailures }
     const input = { epoch: this.#world.epoch(), spec: { ...spec, hostname: member.name, env: {} }, onLost: () => this.lost(member) }
@@ -184,29 +176,6 @@ export class Pool {
     this.#endReadyNotBefore = 0
     for (const member of this.members) if (member.state !== 'ending' && member.state !== 'picked') this.#end(member)
     while (this.size > 0 && !patience.aborted) await this.#world.lifecycle.clock.wait(10, patience).catch(() => {})
-  }
-
-  #hold(): void {
-    const now = this.#now()
-    this.#holdSince ??= now
-    this.#holdUntil = Math.min(now + REFILL_QUIET_MS, this.#holdSince + REFILL_HOLD_MAX_MS)
-    this.#endReadyNotBefore = now + CLAIM_GRACE_MS
-    this.#claimedAt = now
-    if (!this.#holding) void this.#lookAfterHold()
-  }
-
-  /** Without it a pool whose claims come one after the other would be looked at while it is held, and at hardly any other time. */
-  async #lookAfterHold(): Promise<void> {
-    const { lifecycle, closing, changed } = this.#world
-    this.#holding = true
-    try {
-      for (let leftMs = this.#holdUntil - this.#now(); leftMs > 0; leftMs = this.#holdUntil - this.#now()) await lifecycle.clock.wait(leftMs, closing)
-      changed()
-    } catch {
-      // The agent stops.
-    } finally {
-      this.#holding = false
-    }
   }
 
   #bootFailed(member: Member, error: unknown): void {

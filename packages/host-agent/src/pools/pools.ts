@@ -7,6 +7,7 @@
 import { LIMITS, type PoolPosition, type PoolSpec } from '@sandglass/contract'
 import type { Clock } from '../clock.ts'
 import { bootsAllowed, filledPools } from '../domain/plan-pool.ts'
+import { refillHeldUntilMs, type Work, workAfter } from '../domain/refill-pause.ts'
 import type { RuntimeName } from '../domain/runtime-name.ts'
 import type { ClaimedPool } from '../domain/sandbox-record.ts'
 import { reasonOf } from '../log.ts'
@@ -43,6 +44,8 @@ export class Pools {
   #looking = false
   #again = false
   #refusal: string | undefined
+  #work: Work | undefined
+  #isPaused = false
 
   constructor(world: PoolsWorld) {
     this.#world = world
@@ -78,6 +81,12 @@ export class Pools {
     )
   }
 
+  /** A start or a command begins here, or is over: boots wait until that is quiet. */
+  noteWork(): void {
+    this.#work = workAfter(this.#work, this.#world.clock.nowMs())
+    if (!this.#isPaused) void this.#lookAfterPause()
+  }
+
   /** With an end order. */
   learn({ epoch, position }: ClaimedPool): void {
     if (this.#take(epoch, position, null)) this.#look()
@@ -96,6 +105,7 @@ export class Pools {
    * @returns undefined: start cold @throws the signal's reason
    */
   claim({ epoch, position }: ClaimedPool, spec: PoolSpec, signal: AbortSignal): Promise<PickedMember | undefined> {
+    this.noteWork()
     const pool = this.#take(epoch, position, spec)
     const claim = pool === undefined ? Promise.resolve(undefined) : pool.claim(signal)
     this.#look()
@@ -202,7 +212,30 @@ export class Pools {
     await Promise.all(this.all().map((pool) => this.#tell(pool)))
   }
 
+  /** Without it a pool would be looked at while refilling is held, and at hardly any other time. */
+  async #lookAfterPause(): Promise<void> {
+    const { clock } = this.#world
+    this.#isPaused = true
+    try {
+      for (let leftMs = this.#heldMs; leftMs > 0; leftMs = this.#heldMs) await clock.wait(leftMs, this.#closing.signal)
+      this.#look()
+    } catch {
+      // The agent stops.
+    } finally {
+      this.#isPaused = false
+    }
+  }
+
+  /** Positive while pools are left as they are. */
+  get #heldMs(): number {
+    const { clock, starts } = this.#world
+    const nowMs = clock.nowMs()
+    if (starts.taken > 0) this.#work = workAfter(this.#work, nowMs, true)
+    return refillHeldUntilMs(this.#work) - nowMs
+  }
+
   async #fill(): Promise<void> {
+    if (this.#heldMs > 0) return
     for (const pool of filledPools(this.all())) {
       if (!this.#entered || pool.spec === null || pool.lacking === 0 || this.#allowed(pool) === 0) continue
       const refusal = await this.#world.bootRefusal(pool.spec)

@@ -67,6 +67,7 @@ export class SandboxStart {
       if (ticket.pool !== null) member = await world.pools.claim({ epoch: ticket.epoch, position: ticket.pool }, poolSpecOf(spec), launch.signal)
       if (member !== undefined) world.lifecycle.faults.reach('pool.picked')
       else giveBack = await world.starts.take(launch.signal)
+      world.pools.noteWork()
       watch.lap('pick')
       trace.picked(ticket.pool === null ? 'none' : member === undefined ? 'miss' : 'hit')
       // Time has passed in the line: the host may have heard of newer terms.
@@ -154,6 +155,8 @@ export class SandboxStart {
   #tell(running: SandboxRecord, generation: number, trace: StartTrace): void {
     const { runtime } = running
     this.#held.assume(running)
+    // Its first command is on the way.
+    this.#held.world.pools.noteWork()
     this.#held.reporter.state(running)
     this.#held.log.info('sandbox.ready', { generation, path: runtime?.path, total_ms: runtime?.timings_ms['total'] ?? 0 })
     if (runtime !== null) this.#count(runtime)

@@ -1,10 +1,16 @@
 /** A bounded number of things in flight; the rest wait in order. */
 export class Slots {
+  readonly #count: number
   #free: number
   readonly #waiting = new Set<() => void>()
 
   constructor(count: number) {
+    this.#count = count
     this.#free = count
+  }
+
+  get taken(): number {
+    return this.#count - this.#free
   }
 
   /** How many wait for a slot. */

@@ -21,7 +21,7 @@ export type WorkerWorld = {
   readonly log: Log
   readonly metrics: HostAgentMetrics
   readonly tracing: Tracing
-  readonly pools: Pick<Pools, 'claim' | 'settled' | 'stored' | 'remember' | 'stray'>
+  readonly pools: Pick<Pools, 'claim' | 'noteWork' | 'settled' | 'stored' | 'remember' | 'stray'>
   position(): HostPosition
   localOffer(): LocalOffer
   localState(): Promise<LocalState>

@@ -95,6 +95,7 @@ export class ScriptedHost {
       position: () => ({ ...position, lastSeq: this.lastSeq }),
       pools: {
         claim: async () => this.claimed,
+        noteWork: () => {},
         settled: ({ position: { version } }) => this.settled ?? Promise.resolve(version),
         stored: async () => {},
         remember: () => {},
