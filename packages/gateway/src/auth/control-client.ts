@@ -11,6 +11,7 @@ import {
   parseProblem,
   parserOf,
 } from '@sandglass/contract'
+import { type JsonAnswer, type JsonQuestion, jsonQuestion } from './json-question.ts'
 
 const QUESTION_TIMEOUT_MS = 3_000
 const FEED_LINE_BYTES = 64 * 1024
@@ -25,15 +26,6 @@ export type ControlClient = {
 }
 
 const unreachable = (cause: unknown) => new CodedError('unavailable', 'The control plane cannot be reached from the gateway; try again in a moment.', { cause })
-
-async function fetchTwice(url: URL, init: RequestInit): Promise<Response> {
-  try {
-    return await fetch(url, { ...init, signal: AbortSignal.timeout(QUESTION_TIMEOUT_MS) })
-  } catch {
-    // A kept connection may have been closed by the other side just now. The question changes nothing, so it may be asked again.
-    return await fetch(url, { ...init, signal: AbortSignal.timeout(QUESTION_TIMEOUT_MS) })
-  }
-}
 
 /** Lines of a byte stream. @throws Error when a line is too long */
 async function* lines(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
@@ -50,33 +42,35 @@ async function* lines(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
 export class HttpControlClient implements ControlClient {
   readonly #base: string
   readonly #headers: Readonly<Record<string, string>>
+  readonly #ask: JsonQuestion
 
   /** @param gatewayToken the secret that the control plane knows this gateway by */
   constructor(controlUrl: string, gatewayToken: string) {
     this.#base = controlUrl
     this.#headers = { authorization: `Bearer ${gatewayToken}` }
+    this.#ask = jsonQuestion(new URL('/internal/v1/access', controlUrl), this.#headers)
   }
 
   async access(question: AccessQuestion): Promise<Access> {
-    let response: Response
-    let value: unknown
-    try {
-      response = await fetchTwice(new URL('/internal/v1/access', this.#base), {
-        method: 'POST',
-        headers: { ...this.#headers, 'content-type': 'application/json' },
-        body: JSON.stringify(question),
-      })
-      value = await response.json()
-    } catch (cause) {
-      throw unreachable(cause)
-    }
-    if (response.ok) return access.parse(value)
+    const { status, value } = await this.#askTwice(question)
+    if (status === 200) return access.parse(value)
     const problem = parseProblem(value)
     if (problem?.code === 'sandbox_not_found')
       throw new CodedError('sandbox_not_found', `There is no sandbox ${question.sandbox_id}. ${ERRORS.sandbox_not_found.next}`)
     // The control plane says this of the client's key; of the gateway's own token it says `forbidden`.
     if (problem?.code === 'unauthenticated') throw new CodedError('unauthenticated')
-    throw unreachable(new Error(`the control plane answered ${response.status} ${problem?.code ?? ''}`))
+    throw unreachable(new Error(`the control plane answered ${status} ${problem?.code ?? ''}`))
+  }
+
+  async #askTwice(question: AccessQuestion): Promise<JsonAnswer> {
+    try {
+      return await this.#ask(question, QUESTION_TIMEOUT_MS)
+    } catch {
+      // A kept connection may have been closed by the other side just now. The question changes nothing, so it may be asked again.
+      return await this.#ask(question, QUESTION_TIMEOUT_MS).catch((cause: unknown) => {
+        throw unreachable(cause)
+      })
+    }
   }
 
   async *feed(signal: AbortSignal): AsyncGenerator<FeedEvent> {

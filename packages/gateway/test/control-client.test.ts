@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, test } from 'node:test'
+import { newSandboxId, problemOf } from '@sandglass/contract'
+import { CodedError } from '@sandglass/contract/errors'
+import { HttpControlClient } from '../src/auth/control-client.ts'
+
+const QUESTION = { key_sha256: '0'.repeat(64), sandbox_id: newSandboxId('00', randomBytes) }
+const ANSWER = { tenant_id: 'te1', api_key_id: 'ak1', role: 'member', status: 'ready', status_reason: null, route: null }
+
+const servers: Server[] = []
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close().closeAllConnections()
+})
+
+type Reply = { readonly status: number; readonly text: string } | 'cut'
+
+/** @returns a client of a control plane that answers in this order, and of that how many connections it has seen and which tokens */
+async function clientOf(...replies: Reply[]): Promise<{ client: HttpControlClient; seen: { connections: number; questions: number; tokens: Set<string> } }> {
+  const seen = { connections: 0, questions: 0, tokens: new Set<string>() }
+  const server = createServer((request, response) => {
+    seen.questions += 1
+    seen.tokens.add(request.headers.authorization ?? '')
+    const reply = replies.length > 1 ? replies.shift() : replies[0]
+    if (reply === undefined || reply === 'cut') return void request.socket.destroy()
+    request.resume().once('end', () => response.writeHead(reply.status, { 'content-type': 'application/json' }).end(reply.text))
+  })
+  server.on('connection', () => {
+    seen.connections += 1
+  })
+  servers.push(server)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address: AddressInfo | string | null = server.address()
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return { client: new HttpControlClient(`http://127.0.0.1:${address.port}`, 'secret'), seen }
+}
+
+const good: Reply = { status: 200, text: JSON.stringify(ANSWER) }
+
+test('many questions at once share few connections, and the next one uses one that is kept', async () => {
+  const { client, seen } = await clientOf(good)
+  const answers = await Promise.all(Array.from({ length: 100 }, () => client.access(QUESTION)))
+  assert.equal(answers.length, 100)
+  assert.deepEqual(answers[0], ANSWER)
+  assert.ok(seen.connections <= 16, `${seen.connections} connections`)
+  const before = seen.connections
+  await client.access(QUESTION)
+  assert.equal(seen.connections, before)
+  assert.deepEqual([...seen.tokens], ['Bearer secret'])
+})
+
+test('a question whose connection was cut is asked again, once', async () => {
+  const once = await clientOf('cut', good)
+  assert.deepEqual(await once.client.access(QUESTION), ANSWER)
+  const always = await clientOf('cut')
+  await assert.rejects(always.client.access(QUESTION), { code: 'unavailable' })
+  assert.equal(always.seen.questions, 2)
+})
+
+test('what the control plane refuses is told as it is; what nobody understands is no answer', async () => {
+  for (const code of ['sandbox_not_found', 'unauthenticated'] as const) {
+    const problem = problemOf(new CodedError(code))
+    const { client } = await clientOf({ status: problem.status, text: JSON.stringify(problem) })
+    await assert.rejects(client.access(QUESTION), { code })
+  }
+  for (const text of ['', 'nonsense', '{}']) {
+    const { client } = await clientOf({ status: 502, text })
+    await assert.rejects(client.access(QUESTION), { code: 'unavailable' })
+  }
+})
