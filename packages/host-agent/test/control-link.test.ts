@@ -91,6 +91,19 @@ test('a renewal that is refused ends everything, and the next epoch begins with 
   await start({}, 1, newSandbox())
 })
 
+test('a host whose lease was taken from it while its agent was away ends everything, and begins anew', async () => {
+  const { plane } = installation
+  const sandbox = await start()
+  const { epoch } = plane
+  await installation.stopAgent(agent)
+  plane.boot = 'nobody'
+  agent = await installation.startAgent(world)
+  assert.equal((await plane.untilReported('ended', sandbox)).reason, 'recovered')
+  assert.equal(plane.epoch, epoch + 1)
+  await plane.untilWatching()
+  await start()
+})
+
 test('a runtime that dies before its guest has dialled the next agent is noticed by its process alone', async () => {
   const sandbox = await start()
   const pid = installation.pidOf(sandbox)

@@ -97,6 +97,8 @@ export class HostLink {
       } catch (error) {
         signal.throwIfAborted()
         log.warn('host.register_failed', { reason: reasonOf(error), code: error instanceof CodedError ? error.code : null })
+        // It was to be resumed, and nobody holds it or another does: as with a renewal that is refused.
+        if (error instanceof CodedError && error.code === 'stale_epoch' && !lease.mustAskAnew) await lease.lost()
         await pause.wait(signal)
       }
     }
