@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { wireHost } from '../../sdk/test/wire-host.ts'
 import { ARTEFACT_CHECKS } from '../src/doctor/artefact-checks.ts'
 import { INSTALLATION_CHECKS } from '../src/doctor/installation-checks.ts'
 import { type FileFacts, type Machine, thisMachine } from '../src/doctor/machine.ts'
@@ -19,20 +20,7 @@ const manifest = {
   created_at: '2026-01-01T00:00:00Z',
 }
 const profile = { url: 'http://127.0.0.1:7070', api_key: `sgk_${'a'.repeat(43)}` }
-const host = {
-  id: 'hoaaaaaaaaaaaaaaaa',
-  name: 'host-1',
-  status: 'ready',
-  epoch: 1,
-  version: '0.1.0',
-  capacity: { vcpu: 8, memory_mb: 1_000, disk_gb: 10 },
-  reserved: { vcpu: 0, memory_mb: 0, disk_gb: 0 },
-  drivers: [{ name: 'gvisor', proved: true, version: '20260905', detail: 'kernel 4.19.0-gvisor', probe_ms: 400 }],
-  sandboxes: 0,
-  pool: { target: 0, held: 0, memory_mb: 0, disk_gb: 0 },
-  renewed_at: null,
-  created_at: '2026-01-01T00:00:00Z',
-}
+const host = wireHost({ reserved: { vcpu: 0, memory_mb: 0, disk_gb: 0 }, sandboxes: 0, renewed_at: null })
 
 type Sickness = {
   files?: Record<string, FileFacts | undefined>

@@ -60,6 +60,8 @@ export const ERRORS = {
   operation_not_found: entry(404, 'No such operation', false, 'Operations are kept for a limited time; read the resource itself.'),
   operation_failed: entry(500, 'Operation failed', true, 'Read the operation for its problem.'),
   host_not_found: entry(404, 'No such host', false, 'List the hosts that there are.'),
+  host_ambiguous: entry(409, 'Several hosts have this name', false, 'Name it by its id, which the list of hosts shows.'),
+  host_in_use: entry(409, 'Host is in use', false, 'Drain it, and remove it when its drain says that nothing is left.'),
   api_key_not_found: entry(404, 'No such API key', false, 'List the keys that there are.'),
 
   // Processes

@@ -17,6 +17,10 @@ const FORMS = {
   processKey: form(`^[A-Za-z0-9._:-]{1,${LIMITS.processKeyCharacters}}$`, `must be 1 to ${LIMITS.processKeyCharacters} of A-Z, a-z, 0-9 and ._:-`),
   mode: form('^[0-7]{3,4}$', 'must be three or four octal digits, such as 0644'),
   apiKeyName: form('^[A-Za-z0-9._ -]+$', 'must be of A-Z, a-z, 0-9, space and ._-'),
+  hostLabelValue: form(
+    `^[A-Za-z0-9._-]{1,${LIMITS.hostLabelValueCharacters}}$`,
+    `must be 1 to ${LIMITS.hostLabelValueCharacters} of A-Z, a-z, 0-9 and ._-, or null to take the label away`,
+  ),
 } as const
 
 export const PATTERNS = {
@@ -27,6 +31,7 @@ export const PATTERNS = {
   processKey: FORMS.processKey.pattern,
   mode: FORMS.mode.pattern,
   apiKeyName: FORMS.apiKeyName.pattern,
+  hostLabelValue: FORMS.hostLabelValue.pattern,
 } as const satisfies Record<keyof typeof FORMS, string>
 
 const WORDS: ReadonlyMap<string, string> = new Map(Object.values(FORMS).map(({ pattern, words }) => [pattern, words]))

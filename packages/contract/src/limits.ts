@@ -144,6 +144,16 @@ export const LIMITS = {
   ticketTerms: 6,
   leaseMs: 30_000,
 
+  // Operating hosts
+  hostLabels: 32,
+  hostLabelKeyCharacters: 63,
+  hostLabelValueCharacters: 63,
+  drainSecondsMin: 10,
+  drainSecondsMax: 7 * 24 * 3600,
+  drainSecondsDefault: 600,
+  /** So long before a drain's deadline what still runs on the host is ended: the time that its proofs may take. */
+  drainEndSeconds: 30,
+
   // Host agent
   hostSandboxes: 1_000,
   hostStartsInFlight: 8,

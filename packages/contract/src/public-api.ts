@@ -4,6 +4,7 @@
  * `server` says who serves it. Paths are in OpenAPI form. A role is the least one that may call it (viewer < member < owner < operator).
  */
 import { FILE_ROUTES } from './public-api/file-routes.ts'
+import { HOST_ROUTES } from './public-api/host-routes.ts'
 import { INSTALLATION_ROUTES } from './public-api/installation-routes.ts'
 import { PROCESS_ROUTES } from './public-api/process-routes.ts'
 import type { PublicRoute } from './public-api/public-route.ts'
@@ -16,6 +17,7 @@ export { EventsQuerySchema, ListSandboxesQuerySchema } from './public-api/sandbo
 
 export const PUBLIC_ROUTES = {
   ...SANDBOX_ROUTES,
+  ...HOST_ROUTES,
   ...INSTALLATION_ROUTES,
   ...PROCESS_ROUTES,
   ...FILE_ROUTES,

@@ -290,6 +290,64 @@ const GUARDS: readonly Guard[] = [
     },
   },
   {
+    name: 'place.cordon',
+    says: 'nothing is placed on a cordoned host, by the statement that reserves',
+    off: [{ file: 'store/sql/hosts/reserve.sql', replace: 'AND NOT cordoned', by: '' }],
+    scenario: async (rig) => {
+      const { id: hostId } = await rig.host()
+      await cordon(rig, hostId)
+      const { id } = (await rig.create({}, { wait: 0 })).body
+      await rig.stop()
+      assert.equal(await claim(rig, choice(id, 0, hostId)), false)
+      assert.equal(await reservedMb(rig), 0)
+    },
+  },
+  {
+    name: 'drain.live',
+    says: 'a drain that was called off retires nothing, however late its plan is applied',
+    off: [{ file: 'store/sql/hosts/lock-drain.sql', replace: 'AND drain_started_at IS NOT NULL', by: '' }],
+    options: { timing: { sweepMs: 60_000 } },
+    scenario: async (rig) => {
+      const host = await rig.host({ starts: ['hang'] })
+      const { id } = (await rig.create({}, { wait: 0 })).body
+      await until('its ticket', () => host.starts[0])
+      const holder = await rig.sql.connect()
+      try {
+        await holder.query('BEGIN')
+        await holder.query('SELECT FROM sandglass.sandboxes WHERE id = $1 FOR UPDATE', [id])
+        await operate(rig, `${host.id}/drain`, {})
+        await until('the drain to wait for the row', async () => (await rig.rows(WAITS_FOR_A_SANDBOX))[0])
+        await operate(rig, `${host.id}/uncordon`)
+        await holder.query('COMMIT')
+      } finally {
+        holder.release()
+      }
+      await until('the drain to have looked', async () => !(await drainStatus(rig)).running)
+      assert.equal((await drainStatus(rig)).actions, 0)
+      assert.equal((await rig.get(id)).generation, 1)
+    },
+  },
+  {
+    name: 'remove.empty',
+    says: 'a host is removed only when nothing is assigned to it',
+    off: [{ file: 'services/operate-hosts.ts', replace: 'if (live > 0) throw inUse(host, live, wanted)', by: 'void [inUse, live, wanted]' }],
+    scenario: async (rig) => {
+      const { id } = await rig.host()
+      await rig.create()
+      assert.equal((await rig.call('DELETE', `/v1/hosts/${id}`, { key: rig.keys.operator })).problem?.code, 'host_in_use')
+    },
+  },
+  {
+    name: 'remove.lease',
+    says: 'a removed host holds no lease',
+    off: [{ file: 'store/sql/hosts/end-lease.sql', replace: 'SET holder = NULL', by: 'SET holder = holder' }],
+    scenario: async (rig) => {
+      const host = await rig.host()
+      assert.equal((await rig.call('DELETE', `/v1/hosts/${host.id}`, { key: rig.keys.operator })).status, 204)
+      await assert.rejects(host.renew(), { code: 'stale_epoch' })
+    },
+  },
+  {
     name: 'pool.epoch',
     says: 'a pool order carries the epoch that it was made for',
     off: [{ file: 'hosts/order-lines.ts', replace: 'host: hostId, epoch, key', by: 'host: hostId, epoch: epoch + 1, key' }],
@@ -405,6 +463,18 @@ const GUARDS: readonly Guard[] = [
     },
   },
 ]
+
+const operate = async (rig: Rig, path: string, body?: unknown): Promise<void> => {
+  const answer = await rig.call('POST', `/v1/hosts/${path}`, { key: rig.keys.operator, ...(body === undefined ? {} : { body }) })
+  assert.ok(answer.status < 300, answer.problem?.detail)
+}
+const cordon = (rig: Rig, hostId: string): Promise<void> => operate(rig, `${hostId}/cordon`)
+const WAITS_FOR_A_SANDBOX = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%sandglass.sandboxes%'"
+async function drainStatus(rig: Rig): Promise<{ running: boolean; actions: number }> {
+  type Statuses = { items: { name: string; running: boolean; actions: number }[] }
+  const { items } = (await rig.call<Statuses>('GET', '/internal/v1/reconcilers', { key: rig.keys.operator })).body
+  return items.find(({ name }) => name === 'drain') ?? assert.fail('there is no reconciler of drains')
+}
 
 /** A control plane that keeps members for the default size. Its planner looks when it is woken, not by itself. */
 function pooled(count: number): RigOptions {

@@ -18,6 +18,7 @@ const BODIES: Readonly<Record<string, object>> = {
   updateSandbox: { metadata: { a: 'b' } },
   extendSandbox: { ttl_seconds: 60 },
   createApiKey: { name: 'walk', role: 'viewer' },
+  updateHost: { labels: { zone: 'a' } },
 }
 
 /** The path with an id of the right kind. */
@@ -39,7 +40,7 @@ async function subjectsOf(rig: Rig, key: string): Promise<Subjects> {
     body: { name: 'walk', role: 'viewer' },
   })
   const location = created.headers.get('location') ?? ''
-  return { sandbox: created.body.id, operation: location.split('/').at(-1) ?? '', apiKey: made.body.id, host: rig.hosts[0]?.id ?? '' }
+  return { sandbox: created.body.id, operation: location.split('/').at(-1) ?? '', apiKey: made.body.id, host: rig.hosts[1]?.id ?? '' }
 }
 
 describe('every route', () => {
@@ -49,6 +50,8 @@ describe('every route', () => {
   before(async () => {
     rig = await startRig(postgres.current)
     await rig.host({ starts: ['hang'], capacity: { vcpu: 100, memory_mb: 100_000, disk_gb: 1_000 } })
+    // Has room for nothing: it is cordoned, drained and removed on the way.
+    await rig.host({ name: 'spare', capacity: { vcpu: 0, memory_mb: 0, disk_gb: 0 } })
     mine = await subjectsOf(rig, rig.keys.member)
     theirs = await subjectsOf(rig, await rig.newKey('acme', 'owner'))
   })

@@ -1,8 +1,7 @@
-/** What an installation has: templates, hosts, API keys. */
+/** What an installation has: templates and API keys. Hosts stand apart (host-routes.ts). */
 import { CreateApiKeySchema, CreatedApiKeySchema } from '../api-key.ts'
-import { HostSchema } from '../host.ts'
 import { TemplateSchema } from '../template.ts'
-import { ApiKeyListSchema, HostListSchema, PageQuerySchema, TemplateListSchema } from './lists.ts'
+import { ApiKeyListSchema, PageQuerySchema, TemplateListSchema } from './lists.ts'
 import { api, type PublicRoute } from './public-route.ts'
 
 export const INSTALLATION_ROUTES = {
@@ -24,25 +23,6 @@ export const INSTALLATION_ROUTES = {
     summary: 'Read a template',
     responses: { 200: TemplateSchema },
     errors: [...api, 'template_not_found'],
-  },
-  listHosts: {
-    method: 'GET',
-    path: '/v1/hosts',
-    server: 'control-plane',
-    role: 'operator',
-    summary: 'List hosts',
-    query: PageQuerySchema,
-    responses: { 200: HostListSchema },
-    errors: api,
-  },
-  getHost: {
-    method: 'GET',
-    path: '/v1/hosts/{id}',
-    server: 'control-plane',
-    role: 'operator',
-    summary: 'Read a host',
-    responses: { 200: HostSchema },
-    errors: [...api, 'host_not_found'],
   },
   createApiKey: {
     method: 'POST',

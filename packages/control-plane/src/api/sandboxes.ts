@@ -1,5 +1,4 @@
 /** /v1/sandboxes */
-import { CodedError } from '@sandglass/contract'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { extendSandbox, updateSandbox } from '../services/change-sandbox.ts'
 import { type CreateIds, createSandbox, newCreateIds } from '../services/create-sandbox.ts'
@@ -11,6 +10,7 @@ import { idempotencyKeyOf } from './idempotency-key.ts'
 import { pageLimit, pageOf, parseCursor } from './page.ts'
 import { preferredWaitMs, waitSignal } from './prefer.ts'
 import { sendProblem } from './problems.ts'
+import { pairFilter } from './query.ts'
 import { type Call, type RouteContext, route } from './route.ts'
 import { operationView, sandboxView } from './views.ts'
 
@@ -27,7 +27,7 @@ export function sandboxRoutes(app: FastifyInstance, context: RouteContext): void
       status: query.status,
       template: query.template,
       name: query.name,
-      metadata: metadataFilter(query.metadata),
+      metadata: pairFilter('metadata', query.metadata),
     }
     const rows = await listSandboxes(context.db, principal.tenantId, filter, parseCursor(query.cursor), limit + 1)
     void reply.send(pageOf(rows, limit, view))
@@ -107,12 +107,4 @@ async function existing(context: RouteContext, tenantId: string, idOrName: strin
   const row = await findSandbox(context.db, tenantId, idOrName)
   if (row === undefined) throw sandboxNotFound(idOrName)
   return row
-}
-
-/** `key=value`; the value may hold further equal signs. */
-function metadataFilter(text: string | undefined): Record<string, string> | undefined {
-  if (text === undefined) return undefined
-  const at = text.indexOf('=')
-  if (at <= 0) throw new CodedError('invalid_request', '/metadata must be key=value.', { errors: [{ path: '/metadata', message: 'must be key=value' }] })
-  return { [text.slice(0, at)]: text.slice(at + 1) }
 }

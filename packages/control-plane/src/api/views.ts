@@ -1,6 +1,7 @@
 /** Rows as clients see them. */
 import type { ApiKey, Host, Operation, Sandbox, SandboxStatus, Template } from '@sandglass/contract'
 import { publicAmounts } from '../domain/amounts.ts'
+import { drainView } from '../domain/host/drain.ts'
 import type { ApiKeyRow } from '../store/api-keys.ts'
 import { capacityOfRow, type HostRow } from '../store/hosts.ts'
 import type { OperationRow } from '../store/operations.ts'
@@ -75,7 +76,11 @@ export function hostView(row: HostRow): Host {
   return {
     id: row.id,
     name: row.name,
-    status: row.cordoned ? 'cordoned' : row.lost ? 'lost' : 'ready',
+    region: row.region,
+    status: row.status,
+    cordoned: row.cordoned,
+    drain: drainOf(row),
+    labels: row.labels,
     epoch: row.epoch,
     version: row.version,
     capacity: publicAmounts(capacity),
@@ -84,6 +89,20 @@ export function hostView(row: HostRow): Host {
     sandboxes: row.sandboxes,
     pool: { target: row.pool_target, held: row.pool_held, memory_mb: row.pool_memory_mb, disk_gb: row.pool_disk_gb },
     renewed_at: timeOrNull(row.renewed_at),
+    lease_age_seconds: row.lease_age_seconds === null ? null : Math.round(row.lease_age_seconds * 1_000) / 1_000,
     created_at: time(row.created_at),
   }
+}
+
+function drainOf(row: HostRow): Host['drain'] {
+  if (row.drain_started_at === null || row.drain_deadline_at === null) return null
+  return drainView({
+    startedAt: row.drain_started_at,
+    deadlineAt: row.drain_deadline_at,
+    over: row.drain_over === true,
+    lost: row.lost,
+    sandboxes: row.sandboxes,
+    mayFinish: row.may_finish,
+    poolMembers: row.pool_held,
+  })
 }

@@ -3,12 +3,12 @@
  */
 import type { SandboxRow } from '../store/sandboxes.ts'
 
-export const WAKE_TOPICS = ['placement', 'host', 'operation', 'sandbox', 'key_revoked', 'event', 'pool'] as const
+export const WAKE_TOPICS = ['placement', 'host', 'operation', 'sandbox', 'key_revoked', 'event', 'pool', 'drain'] as const
 export type WakeTopic = (typeof WAKE_TOPICS)[number]
 
 export type Wake = {
   readonly topic: WakeTopic
-  /** What it is about: `host`: host id and sandbox id, or host id alone for its pools; `operation`: its id; `sandbox`: its id and generation; `key_revoked`: key id; `event`: tenant id; else empty. */
+  /** What it is about: `host`: host id and sandbox id, or host id alone for its pools; `operation`: its id; `sandbox`: its id and generation; `key_revoked`: key id; `event`: tenant id; `drain`: host id; else empty. */
   readonly key: string
   /** Only for this process. */
   readonly local?: true
@@ -56,6 +56,8 @@ export const wakeHost = (hostId: string, sandboxId: string): Wake => ({ topic: '
 export const wakePool = (hostId: string): Wake => ({ topic: 'host', key: hostId })
 /** A unit of a pool was claimed. Other replicas look by themselves. */
 export const wakePlanner: Wake = { topic: 'pool', key: '', local: true }
+/** A drain of the host began, or has less time. */
+export const wakeDrain = (hostId: string): Wake => ({ topic: 'drain', key: hostId })
 export const wakeOperation = (operationId: string, sandbox?: SandboxRow): Wake => ({
   topic: 'operation',
   key: operationId,

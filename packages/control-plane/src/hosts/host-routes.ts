@@ -37,7 +37,7 @@ export function internalHostRoutes(app: FastifyInstance, context: Context, strea
     const epoch = epochOf(request.query)
     const lease = await readLease(db, hostOf(request))
     if (lease === undefined) throw new CodedError('host_not_found')
-    if (lease.epoch !== epoch) throw new CodedError('stale_epoch', `The host does not hold epoch ${epoch}.`)
+    if (lease.epoch !== epoch || !lease.held) throw new CodedError('stale_epoch', `The host does not hold epoch ${epoch}.`)
     reply.hijack()
     reply.raw.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' })
     const watch = new HostWatch(context, { hostId: hostOf(request), epoch, output: reply.raw })

@@ -1,6 +1,6 @@
 /**
  * A host joins, or comes back. It takes a new epoch only when nothing runs on it, so that epoch proves the end of everything it held before (release by
- * fence). An agent that restarted on the same boot repeats its last registration: it keeps its epoch and what it runs, and tells where it now listens.
+ * fence). A host that was removed begins the same way, and stays cordoned until an operator wants it again. An agent that restarted on the same boot repeats its last registration: it keeps its epoch and what it runs, and tells where it now listens.
  */
 import { CodedError, LIMITS, type RegisteredHost, type RegisterHost } from '@sandglass/contract'
 import type { Context } from '../context.ts'
@@ -8,6 +8,7 @@ import { exactAmounts } from '../domain/amounts.ts'
 import { wakePlacement } from '../events/wake-bus.ts'
 import { releaseFenced } from '../services/release-fenced.ts'
 import { audit } from '../store/audit-log.ts'
+import { returnHost } from '../store/host-changes.ts'
 import { ensureHost, registerLease, updateHostOffer } from '../store/hosts.ts'
 
 /** @throws CodedError `stale_epoch` */
@@ -15,6 +16,7 @@ export async function registerHost(context: Context, host: RegisterHost): Promis
   const db = context.db.for('hosts')
   const lease = await db.transaction(async (tx) => {
     await ensureHost(tx, host, context.config.region)
+    const returns = await returnHost(tx, host.host_id)
     const registered = await registerLease(tx, host)
     if (registered === undefined) throw new CodedError('stale_epoch', `The host does not hold epoch ${host.expected_epoch}.`)
     await audit(tx, {
@@ -22,7 +24,7 @@ export async function registerHost(context: Context, host: RegisterHost): Promis
       actor: { type: 'host', id: host.host_id },
       action: 'host.register',
       subject: host.host_id,
-      detail: { epoch: registered.epoch, boot_id: host.boot_id, version: host.version },
+      detail: { epoch: registered.epoch, boot_id: host.boot_id, version: host.version, ...(returns ? { was_removed: true } : {}) },
     })
     return registered
   })

@@ -18,7 +18,7 @@ export const CONTROL_PLANE_METRICS = {
   sandglass_runtimes_ended_total: { type: 'counter', help: 'Runtimes that hosts proved to be gone, by why they ended.', labels: ['reason'] },
   sandglass_host_reports_total: { type: 'counter', help: 'Reports of hosts.', labels: ['type', 'outcome'] },
   sandglass_orders_sent_total: { type: 'counter', help: 'Orders written to watches of hosts.', labels: ['type'] },
-  sandglass_hosts: { type: 'gauge', help: 'Hosts: live, cordoned, or lost (no renewal for a lease).', labels: ['state'] },
+  sandglass_hosts: { type: 'gauge', help: 'Hosts: live, cordoned, draining (or drained), or lost (no renewal for a lease).', labels: ['state'] },
   sandglass_lost_host_sandboxes: { type: 'gauge', help: 'Sandboxes on hosts that are lost.' },
   sandglass_fleet_capacity_vcpus: { type: 'gauge', help: 'CPUs that hosts offer, those lost left out.' },
   sandglass_fleet_reserved_vcpus: { type: 'gauge', help: 'CPUs that are reserved on them.' },

@@ -73,6 +73,7 @@ export function observeDatabase({ metrics, db, config, log }: Pick<Context, 'met
       : [
           { labels: { state: 'live' }, value: figures.hosts_live },
           { labels: { state: 'cordoned' }, value: figures.hosts_cordoned },
+          { labels: { state: 'draining' }, value: figures.hosts_draining },
           { labels: { state: 'lost' }, value: figures.hosts_lost },
         ],
   )

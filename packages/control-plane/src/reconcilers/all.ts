@@ -3,6 +3,7 @@ import type { Context } from '../context.ts'
 import type { ChangeFeed } from '../events/change-feed.ts'
 import type { WakeTopic } from '../events/wake-bus.ts'
 import type { KeyUsage } from '../services/key-usage.ts'
+import { reconcileDrains } from './drain.ts'
 import { collectEvents } from './event-gc.ts'
 import { sealAndShow } from './event-sealer.ts'
 import { collectIdempotencyKeys } from './idempotency-gc.ts'
@@ -47,6 +48,7 @@ export class Reconcilers {
       make('placement', sweepMs, () => reconcilePlacement(inner), ['placement']),
       make('pool-planner', sweepMs, () => planner.reconcile(), ['pool', 'placement'], POOL_GATHER_MS),
       make('start-convergence', sweepMs, () => reconcileStarts(inner)),
+      make('drain', sweepMs, () => reconcileDrains(inner), ['drain']),
       make('ttl', sweepMs, () => reconcileTtl(inner)),
       make('release', sweepMs, () => reconcileReleases(inner)),
       this.#relay,

@@ -5,6 +5,7 @@ import { statement } from './statement.ts'
 export type Figures = {
   readonly hosts_lost: number
   readonly hosts_cordoned: number
+  readonly hosts_draining: number
   readonly hosts_live: number
   readonly vcpu_milli_capacity: number
   readonly vcpu_milli_reserved: number

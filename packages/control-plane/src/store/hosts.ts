@@ -1,5 +1,5 @@
 /** Hosts, their leases and what they offer. */
-import type { DriverProbe, RegisterHost } from '@sandglass/contract'
+import type { DriverProbe, HostLabels, HostStatus, RegisterHost } from '@sandglass/contract'
 import type { ExactAmounts } from '../domain/amounts.ts'
 import type { HostOffer } from '../domain/placement/plan.ts'
 import { orOvertaken, type Queryable, type Transaction } from './database.ts'
@@ -29,14 +29,25 @@ type OfferRow = Capacity & {
 export type HostRow = Capacity & {
   readonly id: string
   readonly name: string
+  readonly region: string
+  readonly status: HostStatus
   readonly version: string
   readonly drivers: DriverProbe[]
+  readonly labels: HostLabels
+  readonly drain_started_at: Date | null
+  readonly drain_deadline_at: Date | null
+  /** The deadline has passed; null without a drain. */
+  readonly drain_over: boolean | null
   readonly created_at: Date
   readonly created_micros: number
   readonly epoch: number
   readonly renewed_at: Date | null
+  /** By the database's clock. */
+  readonly lease_age_seconds: number | null
   readonly lost: boolean
   readonly sandboxes: number
+  /** Of those, on a host that is drained: ready, and not ordered to end. */
+  readonly may_finish: number
   readonly pool_target: number
   readonly pool_held: number
   readonly pool_memory_mb: number
@@ -83,7 +94,7 @@ const insertFirst = statement('hosts/insert-first')
 const register = statement<Lease>('hosts/register')
 const updateOffer = statement('hosts/update-offer')
 const renew = statement<Lease>('hosts/renew')
-const lease = statement<Lease>('hosts/lease')
+const lease = statement<Lease & { held: boolean }>('hosts/lease')
 const dueOrders = statement<DueOrderRow>('hosts/due-orders')
 
 export const capacityOfRow = (row: Capacity): { capacity: ExactAmounts; reserved: ExactAmounts } => ({
@@ -111,11 +122,24 @@ export async function hostOffers(db: Queryable, leaseMs: number): Promise<HostOf
   }))
 }
 
-export const listHosts = async (
-  db: Queryable,
-  leaseMs: number,
-  find: { readonly idOrName?: string; readonly after?: PagePosition | undefined; readonly limit: number },
-): Promise<HostRow[]> => await db.run(list, [leaseMs, find.idOrName ?? null, find.after?.micros ?? null, find.after?.id ?? null, find.limit])
+export type HostFilter = {
+  readonly idOrName?: string
+  readonly after?: PagePosition | undefined
+  readonly label?: Readonly<Record<string, string>> | undefined
+  readonly status?: HostStatus | undefined
+  readonly limit: number
+}
+
+export const listHosts = async (db: Queryable, leaseMs: number, find: HostFilter): Promise<HostRow[]> =>
+  await db.run(list, [
+    leaseMs,
+    find.idOrName ?? null,
+    find.after?.micros ?? null,
+    find.after?.id ?? null,
+    find.limit,
+    find.label === undefined ? null : JSON.stringify(find.label),
+    find.status ?? null,
+  ])
 
 export async function ensureHost(tx: Transaction, host: RegisterHost, region: string): Promise<void> {
   await tx.run(insertFirst, [host.host_id, host.name, region, host.version])
@@ -143,8 +167,9 @@ export async function updateHostOffer(tx: Transaction, host: RegisterHost, offer
 export const renewLease = async (db: Queryable, hostId: string, epoch: number, bootId: string): Promise<Lease | undefined> =>
   (await db.run(renew, [hostId, epoch, bootId]))[0]
 
-export const readLease = async (db: Queryable, hostId: string): Promise<Lease | undefined> => (await db.run(lease, [hostId]))[0]
+/** `held`: a boot of the host holds it; nobody does when the host was removed. */
+export const readLease = async (db: Queryable, hostId: string): Promise<(Lease & { readonly held: boolean }) | undefined> => (await db.run(lease, [hostId]))[0]
 
-/** @returns at least one row when the host exists */
+/** @returns at least one row while the host holds its lease */
 export const readDueOrders = async (db: Queryable, hostId: string, sandboxIds: readonly string[] | undefined): Promise<DueOrderRow[]> =>
   await db.run(dueOrders, [hostId, sandboxIds === undefined ? null : [...sandboxIds]])

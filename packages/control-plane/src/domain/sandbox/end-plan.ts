@@ -6,7 +6,7 @@
 import { LIMITS, type SandboxStatus } from '@sandglass/contract'
 
 /** Why the runtime of the current generation is no more. */
-export type LossReason = 'start_failed' | 'start_refused' | 'start_timeout' | 'runtime_exited' | 'recovered' | 'host_restarted'
+export type LossReason = 'start_failed' | 'start_refused' | 'start_timeout' | 'runtime_exited' | 'recovered' | 'host_restarted' | 'host_drained'
 
 export type Loss = { readonly reason: LossReason; readonly detail: string | null }
 
@@ -22,6 +22,7 @@ const WORDS: Readonly<Record<LossReason, string>> = {
   runtime_exited: 'the runtime ended by itself',
   recovered: 'the host agent ended it while it recovered',
   host_restarted: 'the host was restarted',
+  host_drained: 'an operator drained the host',
 }
 
 /** One line: a code, then a sentence. */
@@ -38,6 +39,8 @@ export function planLoss(sandbox: { readonly observed: SandboxStatus; readonly s
   switch (sandbox.observed) {
     case 'assigned':
     case 'starting':
+      // No fault of the start: it goes on elsewhere, whatever attempts it has had.
+      if (loss.reason === 'host_drained') return { move: 'retry', retryAfterMs: 0, statusReason }
       if (sandbox.startAttempts < LIMITS.startAttempts) {
         return { move: 'retry', retryAfterMs: retryBaseMs * 2 ** (sandbox.startAttempts - 1), statusReason }
       }

@@ -1,13 +1,15 @@
 -- What a scrape of the metrics asks of the database, as one row. Ages are by the database's clock, as the times are.
 WITH fleet AS (
   SELECT c.*, (l.renewed_at IS NULL OR l.renewed_at < clock_timestamp() - make_interval(secs => $1::integer / 1000.0)) AS lost
-  FROM sandglass.host_capacity c JOIN sandglass.host_leases l USING (host_id)
+  FROM sandglass.host_capacity c JOIN sandglass.host_leases l USING (host_id) JOIN sandglass.hosts h ON h.id = c.host_id
+  WHERE h.removed_at IS NULL
 ), pool AS (
-  SELECT coalesce(sum(target), 0)::bigint AS target, coalesce(sum(held), 0)::bigint AS held FROM sandglass.pools
+  SELECT coalesce(sum(target), 0)::bigint AS target, coalesce(sum(held), 0)::bigint AS held FROM sandglass.pools JOIN fleet USING (host_id)
 )
 SELECT
   count(*) FILTER (WHERE lost) AS hosts_lost,
-  count(*) FILTER (WHERE NOT lost AND cordoned) AS hosts_cordoned,
+  count(*) FILTER (WHERE NOT lost AND drain_started_at IS NOT NULL) AS hosts_draining,
+  count(*) FILTER (WHERE NOT lost AND cordoned AND drain_started_at IS NULL) AS hosts_cordoned,
   count(*) FILTER (WHERE NOT lost AND NOT cordoned) AS hosts_live,
   coalesce(sum(vcpu_milli_capacity) FILTER (WHERE NOT lost), 0)::bigint AS vcpu_milli_capacity,
   coalesce(sum(vcpu_milli_reserved) FILTER (WHERE NOT lost), 0)::bigint AS vcpu_milli_reserved,

@@ -12,4 +12,5 @@ LEFT JOIN LATERAL (
     AND (a.generation < s.generation OR (s.observed IN ('assigned', 'starting') AND a.epoch = l.epoch))
   ORDER BY a.created_at
 ) due ON true
-WHERE l.host_id = $1
+-- A removed host has no lease, and nothing is due to it.
+WHERE l.host_id = $1 AND l.holder IS NOT NULL

@@ -1,0 +1,7 @@
+-- Cordons too. A repetition leaves the beginning alone, and the deadline only comes nearer, so that a request that is sent again gives no more time.
+UPDATE sandglass.host_capacity SET
+  cordoned = true,
+  drain_started_at = coalesce(drain_started_at, clock_timestamp()),
+  drain_deadline_at = least(drain_deadline_at, clock_timestamp() + make_interval(secs => $2::integer))
+WHERE host_id = $1
+RETURNING OLD.drain_deadline_at IS DISTINCT FROM NEW.drain_deadline_at AS changed

@@ -1,0 +1,1 @@
+UPDATE sandglass.hosts SET labels = $2 WHERE id = $1
