@@ -11,7 +11,9 @@ const ADVICE: Partial<Record<ErrorCode, string>> = {
   template_not_found: 'See `sandglass template ls`.',
   isolation_unavailable: 'Use `--isolation auto`; `sandglass status` shows what is proved.',
   unschedulable_never: 'Ask for less.',
-  host_not_found: 'See `sandglass status`.',
+  host_not_found: 'See `sandglass host ls`.',
+  host_ambiguous: 'See `sandglass host ls`.',
+  host_in_use: 'Empty it with `sandglass host drain HOST`, and remove it then.',
   api_key_not_found: 'See `sandglass key ls`.',
   process_not_found: 'See `sandglass ps ID`.',
   process_exited: 'Read what it printed with `sandglass output ID PROCESS`.',
@@ -19,7 +21,7 @@ const ADVICE: Partial<Record<ErrorCode, string>> = {
 }
 
 /** These come with sentences of their own that already say what to do. */
-const ONLY_INSTEAD: ReadonlySet<ErrorCode> = new Set(['unauthenticated'])
+const ONLY_INSTEAD: ReadonlySet<ErrorCode> = new Set(['unauthenticated', 'host_in_use'])
 
 /** The sentence with its advice: instead of the registry's where it ends with that, else behind it. */
 export function withAdvice(code: ErrorCode, sentence: string): string {

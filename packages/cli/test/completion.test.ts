@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { wireProcess, wireSandbox } from '../../sdk/test/scripted-sandboxes.ts'
 import { ScriptedServer } from '../../sdk/test/scripted-server.ts'
+import { wireHost } from '../../sdk/test/wire-host.ts'
 import { COMMANDS } from '../src/commands.ts'
 import { grammarOf } from '../src/completion/grammar.ts'
 import { planCompletion } from '../src/completion/plan.ts'
@@ -46,6 +47,10 @@ const PLANS: readonly (readonly [line: string, wanted: object, prefix?: string, 
   ['cp box:/etc/ho', { type: 'remote', sandbox: 'box', typed: '/etc/ho' }, 'box:/etc/ho'],
   ['config use ', { type: 'profiles' }],
   ['key revoke ', { type: 'keys' }],
+  ['host drain ', { type: 'hosts' }],
+  ['host label one ', { type: 'words', words: ['zone=', 'class='] }],
+  ['host label one zone=a cl', { type: 'words', words: ['zone=', 'class='] }, 'cl'],
+  ['host ls --status ', { type: 'words', words: ['ready', 'cordoned', 'draining', 'drained', 'lost'] }],
   ['ls --api-key-file ', { type: 'files' }],
   ['ls --profile ', { type: 'profiles' }],
   ['nope ', { type: 'words', words: [] }],
@@ -80,6 +85,7 @@ after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10, retry
 async function scripted(): Promise<ScriptedServer> {
   const server = await ScriptedServer.start()
   const box = wireSandbox(server, { id: ID, name: 'hourglass' })
+  server.on('GET', /^\/v1\/hosts$/, () => ({ status: 200, json: { items: [wireHost()], next_cursor: null } }))
   server.on('GET', /^\/v1\/sandboxes$/, () => ({ status: 200, json: { items: [box], next_cursor: null } }))
   server.on('GET', /^\/v1\/sandboxes\/(hourglass|\w+)$/, () => ({ status: 200, json: box }))
   server.on('GET', /\/processes$/, () => ({ status: 200, json: { items: [wireProcess({ id: 'prbbbbbbbbbbbbbbbb' })] } }))
@@ -97,6 +103,8 @@ test('candidates: names and ids, processes, places, paths in a sandbox; nothing 
   const complete = async (...words: string[]) => (await run(server, ['complete', '--', ...words])).stdout.toString().split('\n').slice(0, -1)
   assert.deepEqual(await complete('inspect', ''), ['hourglass', ID])
   assert.deepEqual(await complete('kill', 'hourglass', 'pr'), ['prbbbbbbbbbbbbbbbb'])
+  assert.deepEqual(await complete('host', 'inspect', ''), ['host-1', 'hoaaaaaaaaaaaaaaaa'])
+  assert.deepEqual(await complete('host', 'un'), ['uncordon'])
   assert.deepEqual(await complete('cp', 'hour'), [':files', 'hourglass:'])
   assert.deepEqual(await complete('cp', 'hourglass:/'), ['hourglass:/etc/', 'hourglass:/sand castle'])
   assert.deepEqual(await complete('cp', 'hourglass:'), ['hourglass:/etc/', 'hourglass:/sand castle'])

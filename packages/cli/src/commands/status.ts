@@ -3,6 +3,7 @@ import { type Host, Sandbox, type SandboxResource, Sandglass, SandglassError } f
 import { homeFrom, type InstallationStatus, type RoleStatus, readStatus } from '@sandglass/supervisor'
 import { COMMON_OPTIONS, formatOf, noMoreThan, parseArguments } from '../arguments.ts'
 import type { Command } from '../command.ts'
+import { statusOf } from '../host-description.ts'
 import { poolOf, provedIsolation, reservedOf } from '../host-summary.ts'
 import type { Io } from '../io.ts'
 import { type Column, renderFields, renderTable } from '../table.ts'
@@ -54,7 +55,7 @@ const roleColumns = (nowMs: number): Column<RoleStatus>[] => [
 
 const hostColumns = (nowMs: number): Column<Host>[] => [
   { title: 'HOST', value: (host) => host.name },
-  { title: 'STATUS', value: (host) => host.status },
+  { title: 'STATUS', value: statusOf },
   { title: 'VERSION', value: (host) => host.version },
   { title: 'RENEWED', value: (host) => relativeTime(host.renewed_at, nowMs) },
   { title: 'SANDBOXES', value: (host) => String(host.sandboxes), align: 'right' },

@@ -42,6 +42,8 @@ async function fromServer(wanted: OfServer, client: Sandglass, signal: AbortSign
       return collected(client.templates.list({ signal }), ({ name }) => name)
     case 'keys':
       return collected(client.apiKeys.list({ signal }), ({ id, revoked_at: revoked }) => (revoked === null ? id : undefined))
+    case 'hosts':
+      return namesAndIds(client.hosts.list({ signal }))
     case 'processes':
       return (await (await Sandbox.get(wanted.sandbox, { client, signal })).processes({ signal })).map(({ id }) => id)
     case 'remote':
@@ -56,11 +58,13 @@ async function collected<T>(items: AsyncIterable<T>, wordOf: (item: T) => string
 }
 
 /** A name where there is one: ids are for machines. Ids are offered to those who type one. */
-async function sandboxes(client: Sandglass, signal: AbortSignal): Promise<string[]> {
+async function namesAndIds(items: AsyncIterable<{ readonly id: string; readonly name: string | null }>): Promise<string[]> {
   const found: string[] = []
-  for await (const { id, name } of Sandbox.list({ client, signal })) found.push(...(name === null ? [id] : [name, id]))
+  for await (const { id, name } of items) found.push(...(name === null ? [id] : [name, id]))
   return found
 }
+
+const sandboxes = (client: Sandglass, signal: AbortSignal): Promise<string[]> => namesAndIds(Sandbox.list({ client, signal }))
 
 /** Entries of the directory that was typed so far; directories end with `/`, so that one can go on. */
 async function remote(client: Sandglass, idOrName: string, typed: string, signal: AbortSignal): Promise<string[]> {

@@ -7,6 +7,7 @@ export type Wanted =
   | { readonly type: 'templates' }
   | { readonly type: 'profiles' }
   | { readonly type: 'keys' }
+  | { readonly type: 'hosts' }
   | { readonly type: 'processes'; readonly sandbox: string }
   /** Files of this machine: the shell knows them best. */
   | { readonly type: 'files' }
@@ -75,11 +76,13 @@ function read(grammar: Grammar, words: readonly string[]): { operands: string[];
 }
 
 function wantedBy(grammar: Grammar, option: string, operands: readonly string[]): Wanted {
+  const takes = grammar.options.get(option)
+  // Its usage names every word that it takes.
+  if (takes?.includes('|')) return { type: 'words', words: takes.split('|') }
   const closed = CLOSED[option]
   if (closed !== undefined) return { type: 'words', words: closed }
   if (option === '--template') return { type: 'templates' }
   if (option === '--attach') return operands[0] === undefined ? NOTHING : { type: 'processes', sandbox: operands[0] }
-  const takes = grammar.options.get(option)
   if (takes === 'PROFILE') return { type: 'profiles' }
   return takes === 'FILE' ? { type: 'files' } : NOTHING
 }
@@ -97,6 +100,10 @@ function operandAt(grammar: Grammar, operands: readonly string[], current: strin
       return [{ type: 'profiles' }]
     case 'KEY':
       return [{ type: 'keys' }]
+    case 'HOST':
+      return [{ type: 'hosts' }]
+    case 'LABEL':
+      return [{ type: 'words', words: ['zone=', 'class='] }]
     case 'ROLE':
       return [{ type: 'words', words: ROLES }]
     case 'SHELL':
