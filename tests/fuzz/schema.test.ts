@@ -33,6 +33,9 @@ const GATEWAY = '^/v1/sandboxes/\\{id\\}/(exec|processes|files|sessions|usage)'
 /** Answers without an end: they have tests of their own. */
 const ENDLESS = '^/v1/events$|/files/watch$|/terminal$'
 
+/** Cordons, drains and removes the host that all run on. */
+const HOSTS = '^/v1/hosts/\\{id\\}'
+
 /** Ends the very key that asks. */
 const REVOKES = '^/v1/api-keys/\\{id\\}$'
 
@@ -67,7 +70,7 @@ test('the API answers as its document says, whatever is asked', { timeout: TEST_
   const document = `${installation.apiUrl}/openapi.json`
   const witness = new Witness(installation)
   const common = { document, apiKey: installation.operatorKey }
-  const api = await holds({ ...common, baseUrl: installation.apiUrl, exclude: `${GATEWAY}|${ENDLESS}|${REVOKES}` })
+  const api = await holds({ ...common, baseUrl: installation.apiUrl, exclude: `${GATEWAY}|${ENDLESS}|${HOSTS}|${REVOKES}` })
   // Chance finds ids in answers and ends what they name: what has to stay is made afterwards, and keys end in a tenant of their own.
   const { key } = await client.apiKeys.create({ name: 'fuzz', role: 'owner', tenant: 'fuzz' })
   const keys = await holds({ ...common, apiKey: key, baseUrl: installation.apiUrl, include: REVOKES })
@@ -84,7 +87,9 @@ test('the API answers as its document says, whatever is asked', { timeout: TEST_
   })
   assert.equal((await sandbox.exec(['echo', 'well'])).stdout, 'well\n', 'the key and the sandbox are those that were asked with')
   await witness.unharmed([sandbox])
-  context.diagnostic(`${api + keys} requests to the API, ${gateway} to the gateway, seed ${SEED}`)
+  await deleteAll()
+  const hosts = await holds({ ...common, baseUrl: installation.apiUrl, include: `^/v1/hosts$|${HOSTS}` })
+  context.diagnostic(`${api + keys + hosts} requests to the API, ${gateway} to the gateway, seed ${SEED}`)
 })
 
 /** A server that answers everything alike. */
