@@ -153,7 +153,13 @@ export class MockProcess {
       this.#output[stream].push(typeof output === 'string' ? encoder.encode(output) : output.slice())
       this.#tell()
     }
-    const sleep = (ms: number) => new Promise<void>((resolve) => void this.#clock.timer(ms, resolve))
+    // Nothing wakes it once it is ended, and no timer of it holds up the end of a test.
+    const sleep = (ms: number) =>
+      new Promise<void>((resolve) => {
+        if (this.#stop.signal.aborted) return
+        const cancel = this.#clock.timer(ms, resolve)
+        this.#stop.signal.addEventListener('abort', cancel, { once: true })
+      })
     const run: MockRun = {
       argv,
       line,
