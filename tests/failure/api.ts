@@ -99,6 +99,11 @@ export class Api {
     return this.#read({ method: 'GET', url: `${this.url}/v1/sandboxes/${id}` }, sandbox)
   }
 
+  runSandbox(key: string, want: 'start' | 'stop', id: string, waitSeconds: number): Promise<Sandbox> {
+    const headers = { 'idempotency-key': key, ...prefer(waitSeconds) }
+    return this.#read({ method: 'POST', url: `${this.url}/v1/sandboxes/${id}/${want}`, headers, timeoutMs: (waitSeconds + 10) * 1_000 }, sandbox)
+  }
+
   async deleteSandbox(id: string, waitSeconds: number, dropAfterMs?: number): Promise<number> {
     const request: Request = {
       method: 'DELETE',

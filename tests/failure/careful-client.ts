@@ -52,6 +52,20 @@ export class CarefulClient {
     return now
   }
 
+  /** What was written in it is gone with the stop, and owed to nobody. */
+  async stopAndStart(key: string, id: string): Promise<void> {
+    const { generation } = await this.persist(`stopping ${id}`, () => this.api.runSandbox(`${key}-stop`, 'stop', id, WAIT_SECONDS))
+    this.ledger.files.delete(id)
+    this.ledger.effects.delete(id)
+    const now = await this.persist(`starting ${id}`, async () => {
+      const seen = await this.api.runSandbox(`${key}-start`, 'start', id, WAIT_SECONDS)
+      if (UNFINISHED.has(seen.status)) throw new NoAnswer(`it is ${seen.status}`)
+      return seen
+    })
+    if (now.status !== 'ready') this.ledger.fault(`${id} is ${now.status} after its start: ${now.status_reason ?? ''}`)
+    if (now.generation !== generation + 2) this.ledger.fault(`${id} went from generation ${generation} to ${now.generation} by one start`)
+  }
+
   async write(where: Where, path: string, content: Uint8Array<ArrayBuffer>): Promise<void> {
     this.ledger.writing(where.id, path, content)
     await this.persist(`writing ${path} of ${where.id}`, () => this.api.writeFile(where, path, content))

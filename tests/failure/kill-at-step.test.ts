@@ -1,6 +1,6 @@
 /**
  * LI1: death at every named step of the host agent and of the control plane. Each role lists its points in one file, so a new point is tried by
- * itself. A create, a command and a delete go through the point; after the restart they have happened once, and nothing is left over. Once with
+ * itself. A create, a command and a delete go through the point, and where it is theirs a stop and a start; after the restart they have happened once, and nothing is left over. Once with
  * cold starts, and once with a pool of which each create takes a member.
  */
 import assert from 'node:assert/strict'
@@ -26,6 +26,8 @@ const LIVES = 3
 const MEMBERS = 2
 
 const OF_POOLS = /^pool\./
+/** The control plane's, of requests to stop and to start. */
+const OF_RUNS = /^(stop|start)\.(open|committed)$/
 const STARTS: readonly { readonly how: string; readonly members: number; readonly env: Readonly<Record<string, string>> }[] = [
   { how: 'cold starts', members: 0, env: { SANDGLASS_POOL_FLOOR: '0' } },
   {
@@ -66,6 +68,7 @@ for (const { how, members, env } of STARTS) {
       const where = await client.create(key)
       await client.write(where, CONTENT_PATH, content)
       await client.execute(where, `${key}-sum`, content)
+      if (OF_RUNS.test(point)) await client.stopAndStart(key, where.id)
       await client.delete(where.id)
       await until(DEATH_LIMIT_MS, `${role} dying at ${point}`, () => (watch.lives >= LIVES ? true : undefined))
       assert.deepEqual(await faultsAfterCrash(installation, client, load), [])

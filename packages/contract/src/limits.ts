@@ -60,7 +60,15 @@ export const LIMITS = {
   ttlSecondsMin: 10,
   ttlSecondsMax: 30 * 24 * 3600,
   ttlSecondsDefault: 3_600,
+  /** A stopped sandbox is deleted by itself so long after its stop, or at its own deadline if that is later. */
+  stoppedLifeSeconds: 30 * 24 * 3600,
   startAttempts: 3,
+  /** Restarts by policy in a row; the next loss is `failed`. */
+  restartsInARow: 8,
+  /** Pause before the first restart of a row; it doubles with each. */
+  restartBackoffMs: 1_000,
+  /** One that was ready for so long begins a new row. */
+  restartSteadySeconds: 600,
   startTimeoutMs: 30_000,
   sandboxPids: 1_024,
 

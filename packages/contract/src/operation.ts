@@ -7,7 +7,7 @@ import { closed, nullable, oneOf } from './schema.ts'
 export const OperationSchema = closed(
   {
     id: Type.String(),
-    kind: oneOf(['sandbox.create', 'sandbox.delete']),
+    kind: oneOf(['sandbox.create', 'sandbox.start', 'sandbox.stop', 'sandbox.delete']),
     status: oneOf(['pending', 'succeeded', 'failed']),
     sandbox_id: Type.String(),
     problem: nullable(ProblemSchema),

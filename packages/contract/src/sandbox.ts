@@ -39,6 +39,18 @@ export const DEFAULT_RESOURCES: Resources = { vcpu: 0.5, memory_mb: 512, disk_gb
 export const IsolationSchema = oneOf(['auto', 'gvisor', 'fake', 'container', 'microvm'])
 export type Isolation = Static<typeof IsolationSchema>
 
+/**
+ * What becomes of a sandbox whose runtime ended without being told to. `never`: it is `failed`. `on_host_loss`: it is placed again when its host was
+ * restarted or could not keep it. `always`: also when the runtime ended by itself, for example because it used more memory than it has.
+ * Each time a new generation with an empty writable layer, after a pause that doubles (`restartBackoffMs`), at most `restartsInARow` times in a row.
+ */
+export const RESTART_POLICIES = ['never', 'on_host_loss', 'always'] as const
+export const RestartPolicySchema = oneOf(RESTART_POLICIES, {
+  description:
+    'When its runtime ends without being told to: `never`: it is failed; `on_host_loss`: placed again when the host was at fault; `always`: placed again whatever ended it. Each time with an empty writable layer.',
+})
+export type RestartPolicy = Static<typeof RestartPolicySchema>
+
 export const NetworkModeSchema = oneOf(['none', 'allow_list', 'open'])
 
 export const CreateSandboxSchema = closed(
@@ -51,6 +63,7 @@ export const CreateSandboxSchema = closed(
     env: Type.Optional(EnvSchema),
     metadata: Type.Optional(MetadataSchema),
     ttl_seconds: Type.Optional(Type.Integer({ minimum: LIMITS.ttlSecondsMin, maximum: LIMITS.ttlSecondsMax })),
+    restart_policy: Type.Optional(RestartPolicySchema),
   },
   { $id: 'CreateSandbox' },
 )
@@ -60,6 +73,22 @@ export const SANDBOX_STATUSES = ['pending', 'assigned', 'starting', 'ready', 'st
 export type SandboxStatus = (typeof SANDBOX_STATUSES)[number]
 export const SandboxStatusSchema = oneOf(SANDBOX_STATUSES)
 
+/** Where what was written in a sandbox is. It lives and goes with the runtime. */
+export const WRITABLE_LAYERS = ['none', 'present', 'gone'] as const
+export type WritableLayer = (typeof WRITABLE_LAYERS)[number]
+const WRITABLE_LAYER_OF: Readonly<Record<SandboxStatus, WritableLayer>> = {
+  pending: 'none',
+  assigned: 'none',
+  starting: 'none',
+  ready: 'present',
+  stopping: 'gone',
+  stopped: 'gone',
+  failed: 'gone',
+  terminating: 'gone',
+  terminated: 'gone',
+}
+export const writableLayerOf = (status: SandboxStatus): WritableLayer => WRITABLE_LAYER_OF[status]
+
 export const SandboxSchema = closed(
   {
     id: Type.String({ pattern: ID_PATTERNS.sandbox }),
@@ -68,6 +97,12 @@ export const SandboxSchema = closed(
     status_reason: nullable(Type.String({ description: 'Why it is failed or ended: a code, then a sentence.' })),
     unschedulable_reason: nullable(Type.String({ description: 'Why it is still pending.' })),
     desired: oneOf(['running', 'stopped', 'deleted']),
+    writable_layer: oneOf(WRITABLE_LAYERS, {
+      description:
+        '`present`: what was written since the last start is there. `gone`: it went with the runtime; a start begins with an empty one. `none`: the runtime that will have an empty one is not up yet.',
+    }),
+    restart_policy: RestartPolicySchema,
+    restarts: Type.Integer({ minimum: 0, description: 'Restarts by policy in a row, since a start or since it last ran for `restartSteadySeconds`.' }),
     generation: Type.Integer({ minimum: 0, description: 'Advances on every change of what is wanted and on every placement.' }),
     template: closed({ name: Type.String(), digest: Type.String() }),
     resources: ResourcesSchema,
@@ -86,8 +121,8 @@ export const SandboxSchema = closed(
     ttl_seconds: Type.Integer(),
     created_at: TimeSchema,
     ready_at: nullable(TimeSchema),
-    expires_at: TimeSchema,
-    ended_at: nullable(TimeSchema),
+    expires_at: Type.String({ description: 'RFC 3339, UTC. When it is deleted by itself; a stopped one is kept longer (`stoppedLifeSeconds`).' }),
+    ended_at: nullable(Type.String({ description: 'RFC 3339, UTC. When it was stopped, failed or deleted; a start clears it.' })),
     start_path: nullable(oneOf(['claimed', 'cold'], { description: 'How it came up: from a warm pool, or booted for it.' })),
     start_timings_ms: nullable(Type.Record(Type.String(), Type.Number(), { description: 'Phases of the start, milliseconds.' })),
     operation_id: nullable(Type.String({ description: 'The latest operation on it.' })),

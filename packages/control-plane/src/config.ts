@@ -24,6 +24,8 @@ export type Timing = {
   readonly startTimeoutMs: number
   /** Pause before the second attempt of a start; it doubles. */
   readonly retryBaseMs: number
+  /** Pause before the first restart of a row; it doubles. */
+  readonly restartBaseMs: number
   /** An order that is still due is not sent again sooner than this. */
   readonly resendMs: number
   readonly heartbeatMs: number
@@ -38,6 +40,7 @@ export const DEFAULT_TIMING: Timing = {
   sweepMs: 2_000,
   startTimeoutMs: LIMITS.startTimeoutMs,
   retryBaseMs: 250,
+  restartBaseMs: LIMITS.restartBackoffMs,
   resendMs: 2_000,
   heartbeatMs: 5_000,
   leaseMs: LIMITS.leaseMs,

@@ -76,3 +76,14 @@ test('a repeat of a create leaves the sandbox in the trace of the first', async 
   await until('the start', () => startsOf(host, first.body.id).length > 0)
   assert.deepEqual(new Set(startsOf(host, first.body.id).map(carried)), new Set([traceOf('c')]))
 })
+
+test('a start is in a trace of its own, and a restart by policy in none', async () => {
+  await using rig = await startRig(postgres.current)
+  const host = await rig.host()
+  const { body } = await rig.create({ restart_policy: 'always' }, { traceparent: traceOf('c') })
+  await rig.run('stop', body.id)
+  const started = await rig.run('start', body.id, { traceparent: traceOf('d') })
+  await host.ended(body.id, started.body.generation, 'runtime_exited')
+  await until('the restart', () => startsOf(host, body.id).length === 3)
+  assert.deepEqual(startsOf(host, body.id).map(carried), [traceOf('c'), traceOf('d'), 'none'])
+})

@@ -23,6 +23,7 @@ const live = async (rig: Rig, sandboxId: string): Promise<LiveAssignment[]> =>
   await rig.rows('SELECT id, generation::int, epoch::int, host_id FROM sandglass.assignments WHERE sandbox_id = $1 AND released_at IS NULL', [sandboxId])
 const reservedMb = async (rig: Rig): Promise<number> =>
   (await rig.rows<{ mb: number }>('SELECT sum(memory_mb_reserved)::int AS mb FROM sandglass.host_capacity'))[0]?.mb ?? 0
+const quotaMb = async (rig: Rig): Promise<number> => (await rig.rows<{ mb: number }>('SELECT memory_mb_used::int AS mb FROM sandglass.quotas'))[0]?.mb ?? 0
 /** A choice of placement for a sandbox of the default size. */
 const choice = (sandboxId: string, generation: number, hostId: string, change: { memoryMb?: number; poolKey?: string; epoch?: number } = {}) => ({
   kind: 'place' as const,
@@ -127,6 +128,69 @@ const GUARDS: readonly Guard[] = [
     },
   },
   {
+    name: 'bump.stop',
+    says: 'a stop makes a start that is on its way stale',
+    off: [
+      {
+        file: 'domain/sandbox/transitions.ts',
+        replace: "to: 'stopping', desired: 'stopped', generation: 'next'",
+        by: "to: 'stopping', desired: 'stopped', generation: 'same'",
+      },
+    ],
+    scenario: async (rig) => {
+      const host = await rig.host({ starts: ['hang'], provesEnds: false })
+      const { body } = await rig.create({}, { wait: 0 })
+      await until('the ticket', () => host.starts[0])
+      await rig.run('stop', body.id, { wait: 0 })
+      assert.equal((await rig.get(body.id)).generation, 2)
+      assert.deepEqual(await host.ready(body.id, 1), { outcome: 'stale', code: 'stale_generation' })
+    },
+  },
+  {
+    name: 'stop.proof',
+    says: 'a stop keeps what it holds until its end is proved',
+    off: [{ file: 'services/run-sandbox.ts', replace: 'planStop(row.observed, assignment !== undefined)', by: 'planStop(row.observed, false)' }],
+    scenario: async (rig) => {
+      const host = await rig.host({ provesEnds: false })
+      const { body } = await rig.create()
+      await rig.run('stop', body.id, { wait: 0 })
+      assert.equal((await rig.get(body.id)).status, 'stopping')
+      assert.deepEqual([await reservedMb(rig), await quotaMb(rig)], [512, 512])
+      await host.ended(body.id, (await rig.get(body.id)).generation)
+      assert.deepEqual([await reservedMb(rig), await quotaMb(rig)], [0, 0])
+    },
+  },
+  {
+    name: 'quota.once',
+    says: 'a start takes no quota while the end of the run before still holds it',
+    off: [{ file: 'store/quotas.ts', replace: 'if (await holdQuotaMark(tx, row.id)) await takeQuota', by: 'await takeQuota' }],
+    scenario: async (rig) => {
+      await rig.host({ provesEnds: false })
+      const { body } = await rig.create()
+      await rig.run('stop', body.id, { wait: 0 })
+      await rig.run('start', body.id, { wait: 0 })
+      assert.equal(await quotaMb(rig), 512)
+    },
+  },
+  {
+    name: 'restart.gen',
+    says: 'a restart by policy makes what the ended runtime says stale',
+    off: [
+      {
+        file: 'domain/sandbox/transitions.ts',
+        replace: "restart: { from: ['ready'], to: 'pending', desired: 'running', generation: 'next'",
+        by: "restart: { from: ['ready'], to: 'pending', desired: 'running', generation: 'same'",
+      },
+    ],
+    options: { timing: { restartBaseMs: 60_000 } },
+    scenario: async (rig) => {
+      const host = await rig.host()
+      const { body } = await rig.create({ restart_policy: 'always' })
+      await host.ended(body.id, body.generation, 'runtime_exited')
+      assert.equal((await rig.get(body.id)).generation, body.generation + 1)
+    },
+  },
+  {
     name: 'retire',
     says: 'a start that was given up is stale',
     off: [
@@ -192,7 +256,7 @@ const GUARDS: readonly Guard[] = [
       await rig.stop()
       await rig.rows('UPDATE sandglass.host_leases SET epoch = epoch + 1')
       const read = { assignmentId: 'as2222222222222222', sandboxId: body.id }
-      assert.equal(await rig.db.transaction((tx) => rig.modules.release.releaseByFence(tx, read, 1)), false)
+      assert.equal(await rig.db.transaction((tx) => rig.modules.release.releaseByFence(tx, read, rig.config.timing)), false)
       assert.equal((await live(rig, body.id)).length, 1)
     },
   },
@@ -205,7 +269,7 @@ const GUARDS: readonly Guard[] = [
       const { body } = await rig.create()
       const [assignment] = await live(rig, body.id)
       const read = { assignmentId: assignment?.id ?? '', sandboxId: body.id }
-      assert.equal(await rig.db.transaction((tx) => rig.modules.release.releaseByFence(tx, read, 1)), false)
+      assert.equal(await rig.db.transaction((tx) => rig.modules.release.releaseByFence(tx, read, rig.config.timing)), false)
       assert.equal((await live(rig, body.id)).length, 1)
     },
   },

@@ -112,7 +112,7 @@ export async function startRig(postgres: TestPostgres, options: RigOptions = {})
     openapiFile: join(import.meta.dirname, '../../../openapi/openapi.json'),
     // Tests that are about pools say which they want.
     pools: NO_POOLS,
-    timing: { ...DEFAULT_TIMING, sweepMs: 200, retryBaseMs: 5, resendMs: 300, ...options.timing },
+    timing: { ...DEFAULT_TIMING, sweepMs: 200, retryBaseMs: 5, restartBaseMs: 5, resendMs: 300, ...options.timing },
     rates: DEFAULT_RATES,
     ...options.config,
   }
@@ -187,6 +187,18 @@ export async function startRig(postgres: TestPostgres, options: RigOptions = {})
       }),
     get: async (id: string) => (await call<Sandbox>('GET', `/v1/sandboxes/${id}`)).body,
     remove: (id: string, wait = 10) => call<Operation>('DELETE', `/v1/sandboxes/${id}`, { headers: wait > 0 ? { prefer: `wait=${wait}` } : {} }),
+    run: (
+      want: 'start' | 'stop',
+      id: string,
+      { wait = 10, idempotencyKey, traceparent }: { wait?: number; idempotencyKey?: string; traceparent?: string } = {},
+    ) =>
+      call<Sandbox>('POST', `/v1/sandboxes/${id}/${want}`, {
+        headers: {
+          ...(wait > 0 ? { prefer: `wait=${wait}` } : {}),
+          ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+          ...(traceparent === undefined ? {} : { traceparent }),
+        },
+      }),
     operation: async (id: string) => (await call<Operation>('GET', `/v1/operations/${id}`)).body,
     /** Its reconcilers have looked at what is there, also once more since it listens: those without wake-ups look again after their period. */
     settled: async (): Promise<void> => {

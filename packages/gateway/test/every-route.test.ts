@@ -124,7 +124,8 @@ test('statuses other than ready say what is wrong', async () => {
   const cases = [
     ['pending', 'sandbox_not_ready', 409],
     ['starting', 'sandbox_not_ready', 409],
-    ['stopped', 'sandbox_not_ready', 409],
+    ['stopping', 'sandbox_stopped', 409],
+    ['stopped', 'sandbox_stopped', 409],
     ['failed', 'sandbox_failed', 409],
     ['terminated', 'sandbox_ended', 410],
     ['ready', 'unavailable', 503],

@@ -29,6 +29,7 @@ export const data: readonly ErrorCode[] = [
   'sandbox_not_found',
   'sandbox_not_ready',
   'sandbox_ended',
+  'sandbox_stopped',
   'sandbox_failed',
   'session_revoked',
   'too_many_sessions',

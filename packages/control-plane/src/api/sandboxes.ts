@@ -5,6 +5,7 @@ import { type CreateIds, createSandbox, newCreateIds } from '../services/create-
 import { deleteSandbox } from '../services/delete-sandbox.ts'
 import { sandboxNotFound } from '../services/not-found.ts'
 import { awaitOperation, endOf } from '../services/operation-wait.ts'
+import { runSandbox } from '../services/run-sandbox.ts'
 import { findSandbox, listSandboxes, type SandboxRow } from '../store/sandboxes.ts'
 import { idempotencyKeyOf } from './idempotency-key.ts'
 import { pageLimit, pageOf, parseCursor } from './page.ts'
@@ -19,6 +20,8 @@ export function sandboxRoutes(app: FastifyInstance, context: RouteContext): void
 
   route(app, context, 'createSandbox', (call) => create(context, call))
   route(app, context, 'deleteSandbox', (call) => remove(context, call))
+  route(app, context, 'stopSandbox', (call) => run(context, 'stop', call))
+  route(app, context, 'startSandbox', (call) => run(context, 'start', call))
 
   route(app, context, 'listSandboxes', async ({ principal, query, reply }) => {
     const limit = pageLimit(query.limit)
@@ -101,6 +104,28 @@ async function remove(context: RouteContext, { principal, subject, request, repl
     return
   }
   void reply.code(202).header('location', `/v1/operations/${operation.id}`).send(operationView(operation))
+}
+
+/** The sandbox as it is now: 200 when what was asked for is so, 202 while it is on its way. */
+async function run(context: RouteContext, want: 'start' | 'stop', { principal, subject, request, reply }: Call<'startSandbox' | 'stopSandbox'>): Promise<void> {
+  const waitMs = preferredWaitMs(request, reply)
+  const { tenantId } = principal
+  const asked = await runSandbox(context, {
+    want,
+    principal,
+    idOrName: subject,
+    idempotencyKey: idempotencyKeyOf(request),
+    requestId: request.id,
+    traceparent: request.span?.traceparent,
+  })
+  if (asked.replayed) void reply.header('idempotency-replayed', 'true')
+  const operation = asked.operationId === undefined ? undefined : await awaitOperation(context, tenantId, asked.operationId, waitMs, waitSignal(reply))
+  if (operation?.status === 'failed' && operation.problem !== null) {
+    sendProblem(operation.problem, request, reply)
+    return
+  }
+  if (operation?.status === 'pending') void reply.code(202).header('location', `/v1/operations/${operation.id}`)
+  void reply.send(sandboxView(await existing(context, tenantId, asked.sandboxId), context.config.gatewayUrl))
 }
 
 async function existing(context: RouteContext, tenantId: string, idOrName: string): Promise<SandboxRow> {

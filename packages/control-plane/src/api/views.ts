@@ -1,5 +1,5 @@
 /** Rows as clients see them. */
-import type { ApiKey, Host, Operation, Sandbox, SandboxStatus, Template } from '@sandglass/contract'
+import { type ApiKey, type Host, type Operation, type Sandbox, type SandboxStatus, type Template, writableLayerOf } from '@sandglass/contract'
 import { publicAmounts } from '../domain/amounts.ts'
 import { drainView } from '../domain/host/drain.ts'
 import type { ApiKeyRow } from '../store/api-keys.ts'
@@ -21,6 +21,9 @@ export function sandboxView(row: SandboxRow, gatewayUrl: string): Sandbox {
     status_reason: row.status_reason,
     unschedulable_reason: row.unschedulable_reason,
     desired: row.desired,
+    writable_layer: writableLayerOf(row.observed),
+    restart_policy: row.restart_policy,
+    restarts: row.restarts,
     generation: row.generation,
     template: { name: row.template_name, digest: row.template_digest },
     resources: publicAmounts(amountsOfRow(row)),

@@ -21,6 +21,14 @@ export const CRASH_POINTS = [
   'ready.open',
   /** A ready report is committed; the host was not answered, waiters were not woken. */
   'ready.committed',
+  /** A stop's rows are written and not committed. */
+  'stop.open',
+  /** A stop is committed; nobody was told, nothing was answered. */
+  'stop.committed',
+  /** A start's rows are written and not committed. */
+  'start.open',
+  /** A start is committed; nobody was told, nothing was answered. */
+  'start.committed',
   /** A delete's rows are written and not committed. */
   'delete.open',
   /** A delete is committed; nobody was told, nothing was answered. */

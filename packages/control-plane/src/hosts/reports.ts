@@ -17,7 +17,7 @@ import { audit } from '../store/audit-log.ts'
 import { type Database, type Transaction, together } from '../store/database.ts'
 import { closeOperation } from '../store/operations.ts'
 import { acknowledgePool } from '../store/pools.ts'
-import { lockSandbox, moveLocked } from '../store/sandboxes.ts'
+import { lockSandbox, moveLocked, type SandboxRow } from '../store/sandboxes.ts'
 import { openUsage } from '../store/usage-intervals.ts'
 
 type Result = HostReportsAnswer['results'][number]
@@ -75,7 +75,10 @@ async function applyReport(context: Context, db: Database, source: Source, item:
   }
 }
 
-type Ready = { readonly result: Result /** From the create on; undefined when nothing became ready by this report. */; readonly startedInSeconds?: number }
+type Ready = {
+  readonly result: Result /** From the create, start or restart on; undefined when nothing became ready by this report. */
+  readonly startedInSeconds?: number
+}
 
 /** The commit travels behind the statements: they act on rows that are locked and looked at, so that none of them can find itself too late. */
 async function applyReady(tx: Transaction, faults: Faults, source: Source, report: Report<'ready'>): Promise<Ready> {
@@ -91,7 +94,8 @@ async function applyReady(tx: Transaction, faults: Faults, source: Source, repor
   const written = together([
     moveLocked(tx, row, 'prove', { evidence: report.evidence, startTimingsMs: report.timings_ms, startPath: report.path }),
     openUsage(tx, row, assignment),
-    closeOperation(tx, row.id, 'sandbox.create', null),
+    // Of the create or of the start that this is the end of; of a restart by policy nobody asked.
+    closeOperation(tx, row.operation_id, null),
   ])
   // Answered below; a fault in between must not leave it unheard.
   written.catch(() => undefined)
@@ -102,7 +106,12 @@ async function applyReady(tx: Transaction, faults: Faults, source: Source, repor
   const [moved, , operationId] = await written
   // Whoever waits in this process is told what came of it, and need not read it.
   if (operationId !== undefined) tx.wake(wakeOperation(operationId, moved))
-  return { result: ACCEPTED, startedInSeconds: ((moved.ready_at ?? moved.created_at).getTime() - moved.created_at.getTime()) / 1_000 }
+  return { result: ACCEPTED, startedInSeconds: secondsToReady(moved) }
+}
+
+function secondsToReady({ ready_at: readyAt, wanted_since: wantedSince, created_at: createdAt }: SandboxRow): number {
+  const since = wantedSince ?? createdAt
+  return Math.max(0, (readyAt ?? since).getTime() - since.getTime()) / 1_000
 }
 
 /** An older version than the current one frees nothing: the newer one is due and will be acknowledged in its turn. */
@@ -135,7 +144,7 @@ async function applyEnded(
       poolVersion: report.pool_version,
       loss: { reason: LOSSES[report.reason], detail: report.detail },
     },
-    context.config.timing.retryBaseMs,
+    context.config.timing,
   )
   const result = outcome === 'older_than_live' ? await refuseAsStale(tx, source, report, 'stale_generation') : ACCEPTED
   return { result, released: outcome === 'released' }
@@ -155,7 +164,7 @@ async function applyRefused(context: Context, tx: Transaction, source: Source, r
   }
   // A repeated ticket may be refused although the first was taken up and proved.
   if (row.observed === 'ready') return ACCEPTED
-  await applyLoss(tx, row, { reason: 'start_refused', detail: `${report.code}: ${report.detail}` }, context.config.timing.retryBaseMs)
+  await applyLoss(tx, row, { reason: 'start_refused', detail: `${report.code}: ${report.detail}` }, context.config.timing)
   return ACCEPTED
 }
 

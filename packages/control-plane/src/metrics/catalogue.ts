@@ -9,10 +9,13 @@ export const CONTROL_PLANE_METRICS = {
   },
   sandglass_api_requests: { type: 'gauge', help: 'Requests of clients that are worked on (running), and that wait for a place (queued).', labels: ['state'] },
   sandglass_sandboxes: { type: 'gauge', help: 'Sandboxes that are not gone.', labels: ['status'] },
-  sandglass_sandbox_oldest_pending_age_seconds: { type: 'gauge', help: 'How long ago the oldest sandbox that waits for a place was created; 0: none waits.' },
+  sandglass_sandbox_oldest_pending_age_seconds: {
+    type: 'gauge',
+    help: 'For how long the oldest sandbox that waits for a place has been wanted; 0: none waits.',
+  },
   sandglass_sandbox_start_duration_seconds: {
     type: 'histogram',
-    help: 'From the create to ready, by the way it came up: from a pool (claimed) or not (cold).',
+    help: 'From the create, start or restart to ready, by the way it came up: from a pool (claimed) or not (cold).',
     labels: ['path'],
   },
   sandglass_runtimes_ended_total: { type: 'counter', help: 'Runtimes that hosts proved to be gone, by why they ended.', labels: ['reason'] },

@@ -12,7 +12,8 @@ import type { Outcome } from './reconciler.ts'
 const BATCH = 100
 
 export async function reconcileStarts(context: Pick<Context, 'config'> & { readonly db: Database }): Promise<Outcome> {
-  const { startTimeoutMs, retryBaseMs } = context.config.timing
+  const { timing } = context.config
+  const { startTimeoutMs } = timing
   const overdue = await overdueStarts(context.db, startTimeoutMs, BATCH)
   let retired = 0
   for (const { sandbox_id, generation } of overdue) {
@@ -22,7 +23,7 @@ export async function reconcileStarts(context: Pick<Context, 'config'> & { reado
       const assignment = await lockLiveAssignment(tx, row.id)
       if (assignment?.generation !== generation || (row.observed !== 'assigned' && row.observed !== 'starting')) return false
       const detail = `the runtime was not ready within ${startTimeoutMs / 1_000} s`
-      await applyLoss(tx, row, { reason: 'start_timeout', detail }, retryBaseMs)
+      await applyLoss(tx, row, { reason: 'start_timeout', detail }, timing)
       return true
     })
     if (done) retired += 1

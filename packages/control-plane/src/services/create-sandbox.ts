@@ -151,6 +151,7 @@ async function describe(
     operationId: ids.operationId,
     poolKey: poolKeyOf(poolSpec({ driver, template, resources, networkMode: 'none' })),
     traceparent: traceparent ?? null,
+    restartPolicy: body.restart_policy ?? 'never',
   }
 }
 

@@ -19,6 +19,8 @@ export type DeleteCause = { readonly actor: Actor; readonly requestId?: string; 
 
 const REASONS = { requested: 'deleted: on request', ttl_expired: 'ttl_expired: its time to live is over' } as const
 
+const OVERTAKEN = 'The sandbox was deleted before this was done.'
+
 /** @param row locked by this transaction */
 export async function deleteLocked(tx: Transaction, context: Pick<Context, 'world'>, row: SandboxRow, cause: DeleteCause): Promise<OperationRow> {
   if (row.desired !== 'deleted') await entomb(tx, context, row, cause)
@@ -33,7 +35,7 @@ async function entomb(tx: Transaction, context: Pick<Context, 'world'>, row: San
   const statusReason = REASONS[cause.reason]
   await insertOperation(tx, { id: operationId, tenantId: row.tenant_id, kind: 'sandbox.delete', sandboxId: row.id })
   await moveLocked(tx, row, assignment === undefined ? 'discard' : 'terminate', { statusReason, operationId })
-  await endOperation(tx, row.id, 'sandbox.create', problemOf(new CodedError('sandbox_ended', 'The sandbox was deleted before it was ready.')))
+  await endOperation(tx, row.operation_id, problemOf(new CodedError('sandbox_ended', OVERTAKEN)))
   await audit(tx, {
     tenantId: row.tenant_id,
     actor: cause.actor,
@@ -43,7 +45,7 @@ async function entomb(tx: Transaction, context: Pick<Context, 'world'>, row: San
     detail: { reason: cause.reason },
   })
   if (assignment === undefined) {
-    await endOperation(tx, row.id, 'sandbox.delete', null)
+    await endOperation(tx, operationId, null)
     await giveQuotaBack(tx, row)
   } else {
     tx.wake(wakeHost(assignment.host_id, row.id))

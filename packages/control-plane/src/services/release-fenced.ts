@@ -19,7 +19,7 @@ export async function releaseFenced(
   const fenced = await fencedAssignments(context.db, hostId, BATCH)
   let released = 0
   for (const { id, sandbox_id } of fenced) {
-    const done = await context.db.transaction((tx) => releaseByFence(tx, { assignmentId: id, sandboxId: sandbox_id }, context.config.timing.retryBaseMs))
+    const done = await context.db.transaction((tx) => releaseByFence(tx, { assignmentId: id, sandboxId: sandbox_id }, context.config.timing))
     if (done) released += 1
   }
   for (const host of await hostsWithFencedPools(context.db, hostId)) {

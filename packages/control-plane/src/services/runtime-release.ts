@@ -2,7 +2,7 @@
  * Gives back what an assignment holds. Only two things lead here (guard: release.proof): a host's proof that nothing of the generation is left, and a
  * host epoch newer than the assignment's, which proves that the host ended everything before it registered. Time alone never does.
  */
-import type { Loss } from '../domain/sandbox/end-plan.ts'
+import type { Loss, Pauses } from '../domain/sandbox/end-plan.ts'
 import { wakePlacement } from '../events/wake-bus.ts'
 import { type AssignmentRow, lockLeaseEpoch, lockLiveAssignment, releaseAssignment } from '../store/assignments.ts'
 import type { Transaction } from '../store/database.ts'
@@ -17,7 +17,7 @@ export type EndedOutcome = 'released' | 'nothing_live' | 'older_than_live' | 'po
 export async function releaseByEnded(
   tx: Transaction,
   proof: { readonly sandboxId: string; readonly hostId: string; readonly upto: number; readonly poolVersion: number | null; readonly loss: Loss },
-  retryBaseMs: number,
+  pauses: Pauses,
 ): Promise<EndedOutcome> {
   const row = await lockSandbox(tx, proof.sandboxId)
   if (row === undefined) return 'nothing_live'
@@ -27,19 +27,15 @@ export async function releaseByEnded(
   if (assignment.generation > proof.upto) return 'older_than_live'
   // guard: ended.pool: until the host has stored what the claim made of its pool, it may still count the unit as a member's. Its end order says it again.
   if (assignment.pool_version !== null && (proof.poolVersion ?? -1) < assignment.pool_version) {
-    if (assignment.generation === row.generation) await applyLoss(tx, row, proof.loss, retryBaseMs)
+    if (assignment.generation === row.generation) await applyLoss(tx, row, proof.loss, pauses)
     return 'pool_behind'
   }
-  await release(tx, row, assignment, 'ended', proof.loss, retryBaseMs)
+  await release(tx, row, assignment, 'ended', proof.loss, pauses)
   return 'released'
 }
 
 /** The host registered anew since: what it held in an earlier epoch is gone. */
-export async function releaseByFence(
-  tx: Transaction,
-  read: { readonly assignmentId: string; readonly sandboxId: string },
-  retryBaseMs: number,
-): Promise<boolean> {
+export async function releaseByFence(tx: Transaction, read: { readonly assignmentId: string; readonly sandboxId: string }, pauses: Pauses): Promise<boolean> {
   const row = await lockSandbox(tx, read.sandboxId)
   if (row === undefined) return false
   const assignment = await lockLiveAssignment(tx, row.id)
@@ -48,19 +44,22 @@ export async function releaseByFence(
   const epoch = await lockLeaseEpoch(tx, assignment.host_id)
   // guard: rf.epoch
   if (epoch === undefined || assignment.epoch >= epoch) return false
-  await release(tx, row, assignment, 'fence', { reason: 'host_restarted', detail: null }, retryBaseMs)
+  await release(tx, row, assignment, 'fence', { reason: 'host_restarted', detail: null }, pauses)
   return true
 }
 
 /** Order of locks: sandbox, assignment, lease, capacity, quota. */
-async function release(tx: Transaction, row: SandboxRow, assignment: AssignmentRow, by: 'ended' | 'fence', loss: Loss, retryBaseMs: number): Promise<void> {
+async function release(tx: Transaction, row: SandboxRow, assignment: AssignmentRow, by: 'ended' | 'fence', loss: Loss, pauses: Pauses): Promise<void> {
   // Nobody asked for the end of the current generation: it failed.
   const wanted = assignment.generation === row.generation
-  const left = wanted ? await applyLoss(tx, row, loss, retryBaseMs) : row
+  const left = wanted ? await applyLoss(tx, row, loss, pauses) : row
   if (left.observed === 'terminating') {
     await moveLocked(tx, left, 'finish')
-    await endOperation(tx, row.id, 'sandbox.delete', null)
+    await endOperation(tx, left.operation_id, null)
   }
+  if (left.observed === 'stopping') await moveLocked(tx, left, 'rest')
+  // The operation that is pending for a stopped one is a stop, also of one that had failed.
+  if (left.desired === 'stopped') await endOperation(tx, left.operation_id, null)
   await releaseAssignment(tx, assignment, by)
   if (left.desired !== 'running') await giveQuotaBack(tx, row)
   tx.wake(wakePlacement)

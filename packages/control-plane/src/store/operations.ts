@@ -24,19 +24,19 @@ export async function insertOperation(tx: Transaction, operation: { id: string; 
   await tx.run(insert, [operation.id, operation.tenantId, operation.kind, operation.sandboxId])
 }
 
-/** Ends the pending operation of this kind, if there is one. @returns its id; the caller wakes who waits for it */
-export const closeOperation = async (tx: Transaction, sandboxId: string, kind: Operation['kind'], problem: Problem | null): Promise<string | undefined> =>
-  (await tx.run(end, [sandboxId, kind, problem === null ? null : JSON.stringify(problem)]))[0]?.id
+/** Ends an operation, if it is pending. @returns its id; the caller wakes who waits for it */
+export const closeOperation = async (tx: Transaction, id: string, problem: Problem | null): Promise<string | undefined> =>
+  (await tx.run(end, [id, problem === null ? null : JSON.stringify(problem)]))[0]?.id
 
 /** As `closeOperation`, and wakes who waits for it. */
-export async function endOperation(tx: Transaction, sandboxId: string, kind: Operation['kind'], problem: Problem | null): Promise<void> {
-  const id = await closeOperation(tx, sandboxId, kind, problem)
-  if (id !== undefined) tx.wake(wakeOperation(id))
+export async function endOperation(tx: Transaction, id: string, problem: Problem | null): Promise<void> {
+  if ((await closeOperation(tx, id, problem)) !== undefined) tx.wake(wakeOperation(id))
 }
 
 export const findOperation = async (db: Queryable, tenantId: string, id: string): Promise<OperationRow | undefined> => (await db.run(find, [tenantId, id]))[0]
 
-export const findOperationOfSandbox = async (db: Queryable, sandboxId: string, kind: Operation['kind']): Promise<OperationRow | undefined> =>
+/** Of what happens to a sandbox once. */
+export const findOperationOfSandbox = async (db: Queryable, sandboxId: string, kind: 'sandbox.create' | 'sandbox.delete'): Promise<OperationRow | undefined> =>
   (await db.run(findOfSandbox, [sandboxId, kind]))[0]
 
 export const endedOperationsAmong = async (db: Queryable, ids: readonly string[]): Promise<string[]> =>

@@ -3,7 +3,7 @@ import { LIMITS } from '@sandglass/contract'
 import type { ExactAmounts } from '../domain/amounts.ts'
 import type { QuotaUse } from '../domain/quota.ts'
 import { foundNothing, type Queryable, type Transaction } from './database.ts'
-import { amountsOfRow, dropQuotaMark, type SandboxRow } from './sandboxes.ts'
+import { amountsOfRow, dropQuotaMark, holdQuotaMark, type SandboxRow } from './sandboxes.ts'
 import { statement } from './statement.ts'
 
 const take = statement('quotas/take')
@@ -24,6 +24,11 @@ export async function takeQuota(tx: Transaction, tenantId: string, amounts: Exac
     if (foundNothing(cause)) throw new QuotaUsedUp('the quota is used up', { cause })
     throw cause
   }
+}
+
+/** For one that is wanted running again: takes its amounts unless it holds them still. @throws QuotaUsedUp */
+export async function retakeQuota(tx: Transaction, row: SandboxRow): Promise<void> {
+  if (await holdQuotaMark(tx, row.id)) await takeQuota(tx, row.tenant_id, amountsOfRow(row))
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Rows of sandboxes. What one is wanted to be and is seen as changes through `moveSandbox` only. */
-import type { Sandbox, SandboxStatus, StartPath } from '@sandglass/contract'
+import { LIMITS, type RestartPolicy, type Sandbox, type SandboxStatus, type StartPath } from '@sandglass/contract'
 import type { ExactAmounts } from '../domain/amounts.ts'
 import { InvariantBroken, invariant } from '../domain/invariant.ts'
 import type { PendingSandbox } from '../domain/placement/plan.ts'
@@ -37,8 +37,12 @@ export type SandboxRow = {
   readonly start_path: StartPath | null
   readonly pool_key: string | null
   readonly traceparent: string | null
+  readonly restart_policy: RestartPolicy
+  readonly restarts: number
   readonly operation_id: string
   readonly created_at: Date
+  /** Since when it is wanted running again; null: since its create. */
+  readonly wanted_since: Date | null
   readonly ready_at: Date | null
   readonly expires_at: Date
   readonly ended_at: Date | null
@@ -61,6 +65,7 @@ export type NewSandbox = {
   readonly poolKey: string
   /** Of the create; null when it is in no trace. */
   readonly traceparent: string | null
+  readonly restartPolicy: RestartPolicy
 }
 
 type Amounts = Pick<SandboxRow, 'vcpu_milli' | 'memory_mb' | 'disk_gb'>
@@ -84,6 +89,9 @@ const expired = statement<{ id: string; tenant_id: string }>('sandboxes/expired'
 const nextExpiry = statement<{ due_in_ms: number | null }>('sandboxes/next-expiry')
 const isExpired = statement<{ expired: boolean }>('sandboxes/is-expired')
 const dropQuota = statement<{ id: string }>('sandboxes/drop-quota')
+const holdQuota = statement<{ id: string }>('sandboxes/hold-quota')
+const restartsInARow = statement<{ restarts: number }>('sandboxes/restarts-in-a-row')
+const setOperation = statement<SandboxRow>('sandboxes/set-operation')
 const countByStatus = statement<{ observed: SandboxStatus; sandboxes: number }>('sandboxes/count-by-status')
 
 /** The unique index on names, as `violates` names it. */
@@ -117,6 +125,7 @@ export async function insertSandbox(tx: Transaction, sandbox: NewSandbox, { acto
     actor.type,
     actor.id,
     requestId,
+    sandbox.restartPolicy,
   ])
 }
 
@@ -128,6 +137,10 @@ export type MoveDetails = {
   readonly startTimingsMs?: Readonly<Record<string, number>>
   readonly startPath?: StartPath
   readonly operationId?: string
+  /** A run begins; so many restarts by policy led to it, one after the other. */
+  readonly restarts?: number
+  /** Of the request that a run begins by. */
+  readonly traceparent?: string | undefined
 }
 
 /**
@@ -156,6 +169,9 @@ export async function moveSandbox(
     details.startTimingsMs === undefined ? null : JSON.stringify(details.startTimingsMs),
     details.operationId ?? null,
     details.startPath ?? null,
+    details.restarts ?? null,
+    name === 'stop' || name === 'halt' ? LIMITS.stoppedLifeSeconds : null,
+    details.traceparent ?? null,
   ])
   if (row !== undefined) tx.wake(wakeSandbox(row.id, row.generation))
   return row
@@ -253,6 +269,20 @@ export const expiredSandboxes = async (db: Queryable, limit: number): Promise<{ 
 export const nextExpiryInMs = async (db: Queryable): Promise<number | undefined> => (await db.run(nextExpiry))[0]?.due_in_ms ?? undefined
 
 export const isSandboxExpired = async (tx: Transaction, id: string): Promise<boolean> => (await tx.run(isExpired, [id]))[0]?.expired ?? false
+
+/** Restarts by policy that led to the run at hand, without a steady time in between. */
+export const restartsOf = async (tx: Transaction, id: string): Promise<number> =>
+  (await tx.run(restartsInARow, [id, LIMITS.restartSteadySeconds]))[0]?.restarts ?? 0
+
+/** Names the operation that is pending for it; nothing that is wanted changes. */
+export async function setSandboxOperation(tx: Transaction, row: SandboxRow, operationId: string): Promise<SandboxRow> {
+  const [changed] = await tx.run(setOperation, [row.id, operationId])
+  invariant(changed !== undefined, `locked sandbox ${row.id} was not changed`)
+  return changed
+}
+
+/** @returns true for the one caller that has to take the amounts */
+export const holdQuotaMark = async (tx: Transaction, id: string): Promise<boolean> => (await tx.run(holdQuota, [id])).length === 1
 
 /** @returns true for the one caller that has to give the amounts back */
 export const dropQuotaMark = async (tx: Transaction, id: string): Promise<boolean> => (await tx.run(dropQuota, [id])).length === 1

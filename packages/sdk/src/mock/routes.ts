@@ -49,7 +49,7 @@ const ROUTES: readonly (readonly [method: string, path: RegExp, handler: Handler
     /^\/v1\/sandboxes\/([^/]+)$/,
     (_, all, [id = '']) => {
       const sandbox = all.find(id)
-      if (sandbox.resource.ended_at === null) sandbox.end()
+      if (!sandbox.isDeleted) sandbox.end('deleted: on request')
       return empty()
     },
   ],
@@ -57,7 +57,7 @@ const ROUTES: readonly (readonly [method: string, path: RegExp, handler: Handler
     'PATCH',
     /^\/v1\/sandboxes\/([^/]+)$/,
     (request, all, [id = '']) => {
-      const sandbox = all.live(id)
+      const sandbox = all.kept(id)
       all.update(sandbox, updates.parse(bodyOf(request)))
       return json(200, sandbox.resource)
     },
@@ -66,8 +66,19 @@ const ROUTES: readonly (readonly [method: string, path: RegExp, handler: Handler
     'POST',
     /^\/v1\/sandboxes\/([^/]+)\/extend$/,
     (request, all, [id = '']) => {
-      const sandbox = all.live(id)
+      const sandbox = all.kept(id)
       all.extend(sandbox, extensions.parse(bodyOf(request)).ttl_seconds)
+      return json(200, sandbox.resource)
+    },
+  ],
+  [
+    'POST',
+    /^\/v1\/sandboxes\/([^/]+)\/(start|stop)$/,
+    (request, all, [id = '', want = '']) => {
+      const sandbox = all.kept(id)
+      const key = request.headers.get('idempotency-key') ?? undefined
+      if (want === 'start') sandbox.start(key)
+      else sandbox.stop(key)
       return json(200, sandbox.resource)
     },
   ],
@@ -132,7 +143,7 @@ function listed(sandboxes: MockSandboxes, query: URLSearchParams): unknown[] {
   const [key, ...rest] = (query.get('metadata') ?? '').split('=')
   return sandboxes.all
     .map(({ resource }) => resource)
-    .filter((item) => item.ended_at === null || query.get('include_ended') === 'true')
+    .filter((item) => item.desired !== 'deleted' || query.get('include_ended') === 'true')
     .filter((item) => wanted('status', item.status) && wanted('name', item.name ?? '') && wanted('template', item.template.name))
     .filter((item) => key === undefined || key === '' || item.metadata[key] === rest.join('='))
 }

@@ -2,12 +2,13 @@
 import { CodedError, ERRORS } from '@sandglass/contract/errors'
 import { newOperationId, newProcessId, newSandboxId, parseSandboxId } from '@sandglass/contract/ids'
 import { LIMITS } from '@sandglass/contract/limits'
-import { type CreateSandbox, DEFAULT_RESOURCES, type Sandbox, type UpdateSandbox } from '@sandglass/contract/sandbox'
+import { type CreateSandbox, DEFAULT_RESOURCES, type Sandbox, type UpdateSandbox, writableLayerOf } from '@sandglass/contract/sandbox'
 import type { MockClock } from './clock.ts'
 import { MockFiles } from './files.ts'
 import { MockProcess, type MockProgram, type MockStart } from './process.ts'
 
 const random = (size: number): Uint8Array => crypto.getRandomValues(new Uint8Array(size))
+const latest = (...times: string[]): string => new Date(Math.max(...times.map(Date.parse))).toISOString()
 const DIGEST = `sha256:${'0'.repeat(64)}`
 
 /** Finds the program of a command. @throws CodedError `executable_not_found` */
@@ -18,10 +19,13 @@ export type Started = Omit<MockStart, 'id'>
 export class MockSandbox {
   resource: Sandbox
   readonly env: Readonly<Record<string, string>>
-  readonly files: MockFiles
+  files: MockFiles
   readonly processes: MockProcess[] = []
   readonly #clock: MockClock
   readonly #programs: FindProgram
+  readonly #keys = new Set<string>()
+  /** The deadline of its running life, while it is stopped. */
+  #lifeUntil = ''
 
   constructor(resource: Sandbox, env: Readonly<Record<string, string>>, clock: MockClock, programs: FindProgram) {
     this.resource = resource
@@ -29,6 +33,10 @@ export class MockSandbox {
     this.#clock = clock
     this.#programs = programs
     this.files = new MockFiles(() => clock.nowMs)
+  }
+
+  get isDeleted(): boolean {
+    return this.resource.desired === 'deleted'
   }
 
   /** A repeat with the same key is the same process. @throws CodedError `executable_not_found`, `cwd_not_found` */
@@ -49,11 +57,63 @@ export class MockSandbox {
     return found
   }
 
-  end(): void {
-    for (const process of this.processes) process.kill('KILL')
-    const at = new Date(this.#clock.nowMs).toISOString()
+  /** Stops twice, and once for each key. */
+  stop(key: string | undefined): void {
+    if (this.#isReplay(key) || this.resource.status !== 'ready') return
+    const { expires_at: expiresAt, generation } = this.resource
+    this.#lifeUntil = expiresAt
+    const kept = this.#in(LIMITS.stoppedLifeSeconds)
+    this.#leave('stopped')
+    const statusReason = 'stopped: on request; what was written in it is gone'
+    this.resource = {
+      ...this.resource,
+      desired: 'stopped',
+      generation: generation + 1,
+      status_reason: statusReason,
+      expires_at: latest(kept, expiresAt),
+    }
+  }
+
+  /** A new runtime: no file and no process of the one before is in it. */
+  start(key: string | undefined): void {
+    if (this.#isReplay(key) || this.resource.status !== 'stopped') return
+    const { generation, ttl_seconds: ttl } = this.resource
+    const life = this.#in(ttl)
+    this.resource = {
+      ...this.resource,
+      status: 'ready',
+      status_reason: null,
+      desired: 'running',
+      generation: generation + 2,
+      writable_layer: writableLayerOf('ready'),
+      ready_at: this.#in(0),
+      ended_at: null,
+      expires_at: latest(life, this.#lifeUntil),
+    }
+  }
+
+  end(statusReason: string): void {
+    this.#leave('terminated')
     const { generation } = this.resource
-    this.resource = { ...this.resource, name: null, status: 'terminated', desired: 'deleted', generation: generation + 1, ended_at: at }
+    this.resource = { ...this.resource, name: null, status_reason: statusReason, desired: 'deleted', generation: generation + 1 }
+  }
+
+  #leave(status: 'stopped' | 'terminated'): void {
+    for (const process of this.processes.splice(0)) process.kill('KILL')
+    this.files = new MockFiles(() => this.#clock.nowMs)
+    this.resource = { ...this.resource, status, writable_layer: writableLayerOf(status), ended_at: this.#in(0) }
+  }
+
+  #isReplay(key: string | undefined): boolean {
+    if (key === undefined || !this.#keys.has(key)) {
+      if (key !== undefined) this.#keys.add(key)
+      return false
+    }
+    return true
+  }
+
+  #in(seconds: number): string {
+    return new Date(this.#clock.nowMs + seconds * 1000).toISOString()
   }
 }
 
@@ -72,7 +132,8 @@ export class MockSandboxes {
 
   /** Newest first; those whose deadline has passed end now. */
   get all(): readonly MockSandbox[] {
-    for (const sandbox of this.#all) if (sandbox.resource.ended_at === null && Date.parse(sandbox.resource.expires_at) <= this.#clock.nowMs) sandbox.end()
+    for (const sandbox of this.#all)
+      if (!sandbox.isDeleted && Date.parse(sandbox.resource.expires_at) <= this.#clock.nowMs) sandbox.end('ttl_expired: its time to live is over')
     return [...this.#all].reverse()
   }
 
@@ -82,7 +143,16 @@ export class MockSandboxes {
     const known = key === undefined ? undefined : this.#byKey.get(key)
     if (known !== undefined && known.body !== text) throw new CodedError('idempotency_key_reused')
     if (known !== undefined) return known.sandbox
-    const { name = null, template = 'base', resources, env = {}, metadata = {}, network, ttl_seconds: ttl = LIMITS.ttlSecondsDefault } = body
+    const {
+      name = null,
+      template = 'base',
+      resources,
+      env = {},
+      metadata = {},
+      network,
+      ttl_seconds: ttl = LIMITS.ttlSecondsDefault,
+      restart_policy: restartPolicy = 'never',
+    } = body
     if (name !== null) this.#refuseTaken(name, this.all)
     if (template !== 'base') throw new CodedError('template_not_found', `There is no template ${template}. There is base.`)
     const now = new Date(this.#clock.nowMs).toISOString()
@@ -93,6 +163,9 @@ export class MockSandboxes {
       status_reason: null,
       unschedulable_reason: null,
       desired: 'running',
+      writable_layer: writableLayerOf('ready'),
+      restart_policy: restartPolicy,
+      restarts: 0,
       generation: 1,
       template: { name: template, digest: DIGEST },
       resources: { ...DEFAULT_RESOURCES, ...resources },
@@ -126,13 +199,18 @@ export class MockSandboxes {
     return found
   }
 
-  /** One that can be reached into. @throws CodedError `sandbox_not_found`, `sandbox_ended` */
-  live(id: string): MockSandbox {
+  /** One that is not deleted. @throws CodedError `sandbox_not_found`, `sandbox_ended` */
+  kept(id: string): MockSandbox {
     const sandbox = this.find(id)
-    const { ended_at: endedAt, expires_at: expiresAt } = sandbox.resource
-    if (endedAt === null) return sandbox
-    const why = endedAt >= expiresAt ? 'ttl_expired: its time to live is over' : 'deleted: on request'
-    throw new CodedError('sandbox_ended', `The sandbox has ended (${why}). ${ERRORS.sandbox_ended.next}`)
+    if (!sandbox.isDeleted) return sandbox
+    throw new CodedError('sandbox_ended', `The sandbox has ended (${sandbox.resource.status_reason}). ${ERRORS.sandbox_ended.next}`)
+  }
+
+  /** One that can be reached into. @throws CodedError `sandbox_not_found`, `sandbox_ended`, `sandbox_stopped` */
+  live(id: string): MockSandbox {
+    const sandbox = this.kept(id)
+    if (sandbox.resource.status === 'ready') return sandbox
+    throw new CodedError('sandbox_stopped', `The sandbox is ${sandbox.resource.status}. ${ERRORS.sandbox_stopped.next}`)
   }
 
   extend(sandbox: MockSandbox, ttlSeconds: number): void {

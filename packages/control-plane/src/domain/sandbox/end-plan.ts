@@ -3,7 +3,7 @@
  *
  * Pure: the caller has locked the rows, and applies the answer in the same transaction.
  */
-import { LIMITS, type SandboxStatus } from '@sandglass/contract'
+import { LIMITS, type RestartPolicy, type SandboxStatus } from '@sandglass/contract'
 
 /** Why the runtime of the current generation is no more. */
 export type LossReason = 'start_failed' | 'start_refused' | 'start_timeout' | 'runtime_exited' | 'recovered' | 'host_restarted' | 'host_drained'
@@ -12,8 +12,12 @@ export type Loss = { readonly reason: LossReason; readonly detail: string | null
 
 export type LossPlan =
   | { readonly move: 'retry'; readonly retryAfterMs: number; readonly statusReason: string }
-  | { readonly move: 'fail'; readonly statusReason: string; readonly createFailed: boolean }
+  | { readonly move: 'restart'; readonly retryAfterMs: number; readonly statusReason: string; readonly restarts: number }
+  | { readonly move: 'fail'; readonly statusReason: string; readonly startFailed: boolean }
   | { readonly move: 'none' }
+
+/** Pauses before the second attempt of a start and before the first restart of a row, milliseconds; both double. */
+export type Pauses = { readonly retryBaseMs: number; readonly restartBaseMs: number }
 
 const WORDS: Readonly<Record<LossReason, string>> = {
   start_failed: 'the runtime did not start',
@@ -25,16 +29,24 @@ const WORDS: Readonly<Record<LossReason, string>> = {
   host_drained: 'an operator drained the host',
 }
 
+/** Losses that are the host's doing. What the guest did to itself it would do again. */
+const HOST_LOSSES: readonly LossReason[] = ['recovered', 'host_restarted']
+
 /** One line: a code, then a sentence. */
 export function lossText(loss: Loss): string {
   return `${loss.reason}: ${loss.detail === null || loss.detail === '' ? WORDS[loss.reason] : loss.detail}`
 }
 
-/**
- * @param sandbox its state, and how many times it was placed
- * @param retryBaseMs the pause before the second attempt; it doubles
- */
-export function planLoss(sandbox: { readonly observed: SandboxStatus; readonly startAttempts: number }, loss: Loss, retryBaseMs: number): LossPlan {
+export type LostSandbox = {
+  readonly observed: SandboxStatus
+  /** How many times this run was placed. */
+  readonly startAttempts: number
+  readonly restartPolicy: RestartPolicy
+  /** Restarts by policy in a row. */
+  readonly restarts: number
+}
+
+export function planLoss(sandbox: LostSandbox, loss: Loss, pauses: Pauses): LossPlan {
   const statusReason = lossText(loss)
   switch (sandbox.observed) {
     case 'assigned':
@@ -42,13 +54,35 @@ export function planLoss(sandbox: { readonly observed: SandboxStatus; readonly s
       // No fault of the start: it goes on elsewhere, whatever attempts it has had.
       if (loss.reason === 'host_drained') return { move: 'retry', retryAfterMs: 0, statusReason }
       if (sandbox.startAttempts < LIMITS.startAttempts) {
-        return { move: 'retry', retryAfterMs: retryBaseMs * 2 ** (sandbox.startAttempts - 1), statusReason }
+        return { move: 'retry', retryAfterMs: pauses.retryBaseMs * 2 ** (sandbox.startAttempts - 1), statusReason }
       }
-      return { move: 'fail', statusReason, createFailed: true }
+      return { move: 'fail', statusReason, startFailed: true }
     case 'ready':
-      return { move: 'fail', statusReason, createFailed: false }
+      return planRestart(sandbox, loss, pauses.restartBaseMs)
     default:
       // Already left behind: its generation moved on, and only the release remains.
       return { move: 'none' }
+  }
+}
+
+/** A runtime that ends again and again costs a start each time, so pauses double and a row of restarts comes to an end. */
+function planRestart({ restartPolicy, restarts }: LostSandbox, loss: Loss, baseMs: number): LossPlan {
+  const statusReason = lossText(loss)
+  if (!wantsRestart(restartPolicy, loss.reason)) return { move: 'fail', statusReason, startFailed: false }
+  if (restarts >= LIMITS.restartsInARow) {
+    const spent = `restarts_used_up: it was restarted ${restarts} times in a row and ended again (${statusReason})`
+    return { move: 'fail', statusReason: spent, startFailed: false }
+  }
+  return { move: 'restart', retryAfterMs: baseMs * 2 ** restarts, statusReason, restarts: restarts + 1 }
+}
+
+function wantsRestart(policy: RestartPolicy, reason: LossReason): boolean {
+  switch (policy) {
+    case 'never':
+      return false
+    case 'on_host_loss':
+      return HOST_LOSSES.includes(reason)
+    case 'always':
+      return true
   }
 }

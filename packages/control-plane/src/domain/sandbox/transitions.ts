@@ -18,21 +18,21 @@ type StateNote = {
 }
 
 export const STATES: Readonly<Record<SandboxStatus, StateNote>> = {
-  /** Entered at create, and again after a start that failed and may be tried again. No runtime is wanted anywhere yet; an assignment of an
-   * earlier generation may still wait for its proof of end. Left by placement, by delete. */
+  /** Entered at create, by a start, by a restart, and again after a start that failed and may be tried again. No runtime is wanted anywhere yet; an
+   * assignment of an earlier generation may still wait for its proof of end. Left by placement, by stop, by delete. */
   pending: { final: false, desired: ['running'] },
   /** Entered when placement reserved a host: the live assignment has the current generation. Left when the ticket was sent, when the runtime is
-   * ready, when the start failed or took too long, by delete. */
+   * ready, when the start failed or took too long, by stop, by delete. */
   assigned: { final: false, desired: ['running'] },
   /** The ticket was sent to the host and the start takes a while. Left like `assigned`. */
   starting: { final: false, desired: ['running'] },
-  /** The host proved the runtime of the current generation; routes exist, usage is counted. Left when the runtime is gone, by delete. */
+  /** The host proved the runtime of the current generation; routes exist, usage is counted. Left when the runtime is gone, by stop, by delete. */
   ready: { final: false, desired: ['running'] },
-  /** A stop was ordered and its end is not proved. No public route asks for a stop yet. Left by delete. */
+  /** Stopped, and a host has not proved the end yet: amounts and quota are still held. Left by that proof, by start, by delete. */
   stopping: { final: false, desired: ['stopped'] },
-  /** A stop was proved. Left by delete. */
+  /** Stopped, nothing of it runs and nothing is held; the record is what is left. Left by start, by delete. */
   stopped: { final: false, desired: ['stopped'] },
-  /** The start was given up or the runtime was lost; the reason says which. Amounts go back once the end is proved. Left by delete. */
+  /** The start was given up or the runtime was lost; the reason says which. Amounts go back once the end is proved. Left by start, by delete. */
   failed: { final: false, desired: ['stopped'] },
   /** Deleted, and a host has not proved the end yet: amounts are still reserved. Left by that proof only. */
   terminating: { final: false, desired: ['deleted'] },
@@ -49,6 +49,7 @@ type Move = {
 }
 
 const beforeReady: readonly SandboxStatus[] = ['assigned', 'starting']
+const wantedRunning: readonly SandboxStatus[] = ['pending', 'assigned', 'starting', 'ready']
 const undeleted: readonly SandboxStatus[] = ['pending', 'assigned', 'starting', 'ready', 'stopping', 'stopped', 'failed']
 
 export const MOVES = {
@@ -60,7 +61,17 @@ export const MOVES = {
   prove: { from: beforeReady, to: 'ready', desired: 'running', generation: 'same' },
   /** The start failed, was refused or took too long, and there is an attempt left. */
   retry: { from: beforeReady, to: 'pending', desired: 'running', generation: 'next' },
-  /** The start is given up, or a ready runtime is gone (restart policy `never`: left wanted, reconcilers would start it again). */
+  /** A ready runtime is gone, and the restart policy wants it again. */
+  restart: { from: ['ready'], to: 'pending', desired: 'running', generation: 'next' },
+  /** Stopped while an assignment is live. */
+  stop: { from: wantedRunning, to: 'stopping', desired: 'stopped', generation: 'next' },
+  /** Stopped with no live assignment. */
+  halt: { from: wantedRunning, to: 'stopped', desired: 'stopped', generation: 'next' },
+  /** The last assignment of a stopped sandbox was released. */
+  rest: { from: ['stopping'], to: 'stopped', desired: 'stopped', generation: 'same' },
+  /** Wanted again. What an earlier assignment still holds is released first, as after `retry`. */
+  start: { from: ['stopping', 'stopped', 'failed'], to: 'pending', desired: 'running', generation: 'next' },
+  /** The start is given up, or a ready runtime is gone and the restart policy lets it be (left wanted, reconcilers would start it again). */
   fail: { from: ['assigned', 'starting', 'ready'], to: 'failed', desired: 'stopped', generation: 'next' },
   /** Deleted while an assignment is live. guard: bump.delete */
   terminate: { from: undeleted, to: 'terminating', desired: 'deleted', generation: 'next' },

@@ -20,8 +20,8 @@ SELECT
   (SELECT count(*) FROM sandglass.assignments a JOIN fleet ON fleet.host_id = a.host_id AND fleet.lost WHERE a.released_at IS NULL) AS lost_host_sandboxes,
   (SELECT target FROM pool) AS pool_target,
   (SELECT held FROM pool) AS pool_held,
-  (SELECT coalesce(extract(epoch FROM clock_timestamp() - min(created_at)), 0)::float8 FROM sandglass.sandboxes
-    WHERE observed = 'pending' AND desired = 'running') AS oldest_pending_seconds,
+  (SELECT coalesce(extract(epoch FROM clock_timestamp() - min(coalesce(wanted_since, created_at))), 0)::float8 FROM sandglass.sandboxes
+    WHERE observed = 'pending' AND desired = 'running' AND (retry_at IS NULL OR retry_at <= clock_timestamp())) AS oldest_pending_seconds,
   coalesce((SELECT extract(epoch FROM clock_timestamp() - uuid_extract_timestamp(id))::float8 FROM sandglass.outbox ORDER BY id LIMIT 1), 0) AS oldest_wake_seconds,
   coalesce((SELECT extract(epoch FROM clock_timestamp() - at)::float8 FROM sandglass.events WHERE position IS NULL ORDER BY appended LIMIT 1), 0)
     AS oldest_unsealed_seconds

@@ -1,0 +1,59 @@
+/** What a start, a stop and a loss mean in each state, as decisions without a database. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { LIMITS, RESTART_POLICIES, type RestartPolicy, SANDBOX_STATUSES } from '@sandglass/contract'
+import { type LossReason, planLoss } from '../src/domain/sandbox/end-plan.ts'
+import { MOVES, mayMove, STATES } from '../src/domain/sandbox/transitions.ts'
+import { planStart, planStop, type WantedPlan } from '../src/domain/sandbox/wanted-plan.ts'
+
+const CALLS: readonly { call: string; wanted: 'running' | 'stopped'; plan: (status: (typeof SANDBOX_STATUSES)[number]) => WantedPlan }[] = [
+  { call: 'start', wanted: 'running', plan: planStart },
+  { call: 'stop while something is live', wanted: 'stopped', plan: (status) => planStop(status, true) },
+  { call: 'stop while nothing is', wanted: 'stopped', plan: (status) => planStop(status, false) },
+]
+
+for (const { call, wanted, plan } of CALLS) {
+  test(`${call}: every state has one answer, a move of the table exactly where something else is wanted`, () => {
+    for (const status of SANDBOX_STATUSES) {
+      const [desired] = STATES[status].desired
+      const decided = plan(status)
+      if (desired === 'deleted') assert.deepEqual(decided, { step: 'refuse' }, status)
+      else assert.equal(decided.step === 'move', desired !== wanted, status)
+      if (decided.step !== 'move') continue
+      assert.ok(mayMove(decided.move, status), `${decided.move} from ${status}`)
+      assert.equal(MOVES[decided.move].desired, wanted, status)
+      assert.equal(MOVES[decided.move].generation, 'next', status)
+      // Asked again, nothing more is done.
+      assert.ok(['wait', 'done'].includes(plan(MOVES[decided.move].to).step), status)
+    }
+  })
+}
+
+const LOSSES: Readonly<Record<'host' | 'guest', readonly LossReason[]>> = { host: ['recovered', 'host_restarted'], guest: ['runtime_exited'] }
+const pauses = { retryBaseMs: 1, restartBaseMs: 1_000 }
+const ready = { observed: 'ready', startAttempts: 1, restarts: 0 } as const
+
+test('the policy says after which loss a ready sandbox is placed again', () => {
+  const restarted: Readonly<Record<RestartPolicy, readonly LossReason[]>> = {
+    never: [],
+    on_host_loss: LOSSES.host,
+    always: [...LOSSES.host, ...LOSSES.guest],
+  }
+  for (const restartPolicy of RESTART_POLICIES) {
+    for (const reason of [...LOSSES.host, ...LOSSES.guest]) {
+      const expected = restarted[restartPolicy].includes(reason) ? 'restart' : 'fail'
+      assert.equal(planLoss({ ...ready, restartPolicy }, { reason, detail: null }, pauses).move, expected, `${restartPolicy} ${reason}`)
+    }
+  }
+})
+
+test(`the pause doubles with each restart of a row, and after ${LIMITS.restartsInARow} it is failed`, () => {
+  const loss = { reason: 'runtime_exited', detail: 'memory' } as const
+  const row = Array.from({ length: LIMITS.restartsInARow + 1 }, (_, restarts) => planLoss({ ...ready, restartPolicy: 'always', restarts }, loss, pauses))
+  for (const [index, plan] of row.slice(0, -1).entries()) {
+    assert.deepEqual(plan, { move: 'restart', retryAfterMs: 1_000 * 2 ** index, statusReason: 'runtime_exited: memory', restarts: index + 1 })
+  }
+  const last = row.at(-1)
+  assert.ok(last?.move === 'fail')
+  assert.match(last.statusReason, /^restarts_used_up: it was restarted 8 times in a row and ended again \(runtime_exited: memory\)$/)
+})
