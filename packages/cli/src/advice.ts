@@ -6,7 +6,8 @@ import { ERRORS, type ErrorCode } from '@sandglass/contract/errors'
 
 const ADVICE: Partial<Record<ErrorCode, string>> = {
   sandbox_not_found: 'See `sandglass ls`.',
-  sandbox_failed: 'Delete it with `sandglass rm` and create another.',
+  sandbox_stopped: 'Start it with `sandglass start ID`; it begins with an empty writable layer.',
+  sandbox_failed: 'Start it anew with `sandglass start`, or delete it with `sandglass rm` and create another.',
   name_taken: 'Choose another, or end that one with `sandglass rm NAME`.',
   template_not_found: 'See `sandglass template ls`.',
   isolation_unavailable: 'Use `--isolation auto`; `sandglass status` shows what is proved.',

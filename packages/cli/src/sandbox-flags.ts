@@ -1,4 +1,5 @@
 /** Options of `run` and `create` that say what sandbox is wanted. */
+import { RESTART_POLICIES } from '@sandglass/contract/sandbox'
 import type { CreateSandboxOptions } from '@sandglass/sdk'
 import { oneOfWords, parseEnvironment, positive, positiveInteger, SERVER_OPTIONS, type Values } from './arguments.ts'
 import type { Io } from './io.ts'
@@ -14,6 +15,7 @@ export const SANDBOX_OPTIONS = {
   memory: { type: 'string' },
   disk: { type: 'string' },
   ttl: { type: 'string' },
+  restart: { type: 'string' },
   isolation: { type: 'string' },
   network: { type: 'string' },
 } as const
@@ -26,6 +28,8 @@ export const SANDBOX_OPTIONS_HELP = `  --template T        default base; T or T@
   --memory MB         MiB. Default 512
   --disk GB           GiB of writable disk. Default 2
   --ttl S             seconds until it is deleted by itself. Default 3600
+  --restart POLICY    when its runtime ends without being told to: never, on_host_loss or always, with an empty
+                      writable layer. Default never: it is failed
   --isolation I       auto, gvisor or fake
   --network MODE      none (the only one yet)`
 
@@ -52,6 +56,7 @@ export function sandboxRequest(io: Io, values: SandboxValues): CreateSandboxOpti
     metadata: parseMetadata(values.metadata),
     resources: { vcpu: positive('--cpu', values.cpu), memoryMb: positiveInteger('--memory', values.memory), diskGb: positiveInteger('--disk', values.disk) },
     ttlSeconds: positiveInteger('--ttl', values.ttl),
+    restartPolicy: oneOfWords('--restart', values.restart, RESTART_POLICIES),
     isolation: oneOfWords('--isolation', values.isolation, ['auto', 'gvisor', 'fake', 'container', 'microvm']),
     network: network === undefined ? undefined : { mode: network },
   }

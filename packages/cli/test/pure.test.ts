@@ -90,7 +90,7 @@ test('errors say what to type next, in words of the command line', () => {
   assert.equal(line('template_not_found', 'There is no template x.'), 'sandglass: there is no template x. See `sandglass template ls`. [template_not_found]')
   assert.equal(
     line('sandbox_failed', 'Sandbox failed. runtime_exited: the runtime ended by itself'),
-    'sandglass: sandbox failed. runtime_exited: the runtime ended by itself. Delete it with `sandglass rm` and create another. [sandbox_failed]',
+    'sandglass: sandbox failed. runtime_exited: the runtime ended by itself. Start it anew with `sandglass start`, or delete it with `sandglass rm` and create another. [sandbox_failed]',
   )
   assert.match(line('unauthenticated') ?? '', /SANDGLASS_API_KEY or --api-key-file/)
   const own = 'No Sandglass is known here. Run `sandglass up`.'

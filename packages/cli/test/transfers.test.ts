@@ -106,6 +106,36 @@ test('create and rm wait as long as they are told', async () => {
     assert.equal((await run(server, args)).code, 125, args.join(' '))
 })
 
+test('stop and start: what became of each, with a key of their own, waiting as long as they are told', async () => {
+  await using server = await ScriptedServer.start()
+  const box = wireSandbox(server, { name: 'box' })
+  const stopped = { ...box, status: 'stopped', desired: 'stopped', writable_layer: 'gone' } as const
+  const keys = new Set<string>()
+  let prefer: string | undefined
+  const answering =
+    (json: object, status = 200) =>
+    (asked: { readonly headers: Readonly<Record<string, unknown>> }) => {
+      keys.add(String(asked.headers['idempotency-key']))
+      prefer = asked.headers['prefer'] === undefined ? undefined : String(asked.headers['prefer'])
+      return { status, json }
+    }
+  server.on('GET', /^\/v1\/sandboxes\/(box|sbl1a+)$/, () => ({ status: 200, json: box }))
+  server.on('GET', /^\/v1\/sandboxes\/none$/, () => problem('sandbox_not_found'))
+  server.on('POST', /\/stop$/, answering(stopped))
+  server.on('POST', /\/start$/, answering(box))
+  const one = await run(server, ['stop', 'box', 'none', '--wait', '7'])
+  assert.deepEqual([one.code, one.stdout.toString(), prefer], [125, `${box.id} stopped; what was written in it is gone\n`, 'wait=7'])
+  assert.match(one.stderr, /\[sandbox_not_found\]/)
+  const json = await run(server, ['stop', 'box', '--json', '--no-wait'])
+  assert.deepEqual([JSON.parse(json.stdout.toString()), prefer], [stopped, undefined])
+  const start = await run(server, ['start', 'box', 'box'])
+  assert.deepEqual([start.code, start.stdout.toString(), prefer], [0, `${box.id} ready\n${box.id} ready\n`, 'wait=120'])
+  assert.equal(keys.size, 4)
+  for (const args of [['stop'], ['start', 'box', '--wait', '5', '--no-wait'], ['create', '--restart', 'sometimes']]) {
+    assert.equal((await run(server, args)).code, 125, args.join(' '))
+  }
+})
+
 test('events prints changes in their order, and ends when asked to', async () => {
   await using server = await ScriptedServer.start()
   const asked: string[] = []

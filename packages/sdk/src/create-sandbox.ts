@@ -2,9 +2,9 @@
  * Creating without leaks: every create carries an idempotency key, so a repeat after a lost answer finds the first one's sandbox, and a create
  * that is given up is looked up by its key and deleted.
  */
-import { ERRORS } from '@sandglass/contract/errors'
+import { ERRORS, type ErrorCode } from '@sandglass/contract/errors'
 import { LIMITS } from '@sandglass/contract/limits'
-import { type CreateSandbox, SandboxSchema, type Sandbox as WireSandbox } from '@sandglass/contract/sandbox'
+import { type CreateSandbox, SandboxSchema, type SandboxStatus, type Sandbox as WireSandbox } from '@sandglass/contract/sandbox'
 import { parserOf } from '@sandglass/contract/schema'
 import type { Sandglass } from './client.ts'
 import { docsOf, SandglassError } from './error.ts'
@@ -83,17 +83,24 @@ export async function becomeReady(client: Sandglass, sandbox: WireSandbox, optio
 export function notReady(client: Sandglass, sandbox: WireSandbox): SandglassError {
   const why = sandbox.status_reason ?? sandbox.unschedulable_reason
   const named = sandbox.name === null ? sandbox.id : `${sandbox.name} (${sandbox.id})`
-  const code = unusable(sandbox)
+  const code = UNUSABLE[sandbox.status]
   const next = code === 'sandbox_failed' && sandbox.name !== null ? REPLACE : ERRORS[code].next
   return new SandglassError(code, `Sandbox ${named} is ${sandbox.status}${why === null ? '' : ` (${why})`}. ${next}`, { docs: docsOf(client.url, code) })
 }
 
-const REPLACE = 'Delete it and create a new one: `sandbox.delete()`, or getOrCreate with `replaceFailed: true`.'
+const REPLACE = 'Start it anew (`sandbox.start()`), or delete it and create a new one: `sandbox.delete()`, or getOrCreate with `replaceFailed: true`.'
 
-function unusable({ status }: WireSandbox): 'sandbox_failed' | 'sandbox_ended' | 'sandbox_not_ready' {
-  if (status === 'failed') return 'sandbox_failed'
-  return ['stopping', 'stopped', 'terminating', 'terminated'].includes(status) ? 'sandbox_ended' : 'sandbox_not_ready'
-}
+const UNUSABLE = {
+  pending: 'sandbox_not_ready',
+  assigned: 'sandbox_not_ready',
+  starting: 'sandbox_not_ready',
+  ready: 'sandbox_not_ready',
+  stopping: 'sandbox_stopped',
+  stopped: 'sandbox_stopped',
+  failed: 'sandbox_failed',
+  terminating: 'sandbox_ended',
+  terminated: 'sandbox_ended',
+} as const satisfies Record<SandboxStatus, ErrorCode>
 
 /** The caller has no id yet, perhaps because the answer was lost; the key finds it. What cannot be reached now ends by its own deadline. */
 async function abandon(client: Sandglass, body: CreateSandbox, key: string): Promise<void> {

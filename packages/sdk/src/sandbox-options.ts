@@ -16,8 +16,10 @@ export type CreateSandboxOptions = CallOptions & {
   /** Environment of every process in it. */
   readonly env?: Readonly<Record<string, string>> | undefined
   readonly metadata?: Readonly<Record<string, string>> | undefined
-  /** Seconds until it is deleted by itself. Default 3,600; `extend` moves it. */
+  /** Seconds until it is deleted by itself. Default 3,600; `extend` moves it. While it is stopped the record is kept for 30 days instead. */
   readonly ttlSeconds?: number | undefined
+  /** What happens when its runtime ends without being told to. Default `never`: it is failed. Each restart has an empty writable layer. */
+  readonly restartPolicy?: CreateSandbox['restart_policy'] | undefined
   /** A repeat with the same key is the same sandbox. Default: a fresh one per call, so that the SDK's own repeats are safe. */
   readonly idempotencyKey?: string | undefined
   /** Default: a client from the environment. */
@@ -36,6 +38,7 @@ const OPTIONS: Known<CreateSandboxOptions & { readonly wait?: boolean }> = {
   env: true,
   metadata: true,
   ttlSeconds: true,
+  restartPolicy: true,
   idempotencyKey: true,
   client: true,
   wait: true,
@@ -65,5 +68,6 @@ export function wireCreate(options: CreateSandboxOptions): CreateSandbox {
     ...(options.env === undefined ? {} : { env: { ...options.env } }),
     ...(options.metadata === undefined ? {} : { metadata: { ...options.metadata } }),
     ...(options.ttlSeconds === undefined ? {} : { ttl_seconds: options.ttlSeconds }),
+    ...(options.restartPolicy === undefined ? {} : { restart_policy: options.restartPolicy }),
   }
 }

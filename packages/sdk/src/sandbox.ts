@@ -10,15 +10,18 @@ import { type DataPlane, dataPlaneOf } from './data-plane.ts'
 import { SandglassError } from './error.ts'
 import { type Exec, execOf } from './exec.ts'
 import { Files } from './files.ts'
+import { type Known, onlyKnown } from './known-options.ts'
 import { Operation } from './operation.ts'
 import { type ListOptions, listPages } from './pages.ts'
 import { getProcess, listProcesses, type RemoteProcess, startProcess } from './process.ts'
+import { type RunOptions, startSandbox, stopSandbox } from './run-sandbox.ts'
 import { type CreateSandboxOptions, wireCreate } from './sandbox-options.ts'
 import { type AttachOptions, attachProcess, type Spawned, type SpawnOptions, spawnProcess } from './spawn.ts'
 import { openTerminal, type Terminal, type TerminalOptions } from './terminal.ts'
 import type { CallOptions } from './transport.ts'
 import { readUsage, type SandboxUsage } from './usage.ts'
 
+export type { RunOptions } from './run-sandbox.ts'
 export type { CreateSandboxOptions } from './sandbox-options.ts'
 
 type WithClient = {
@@ -49,6 +52,11 @@ export type DeleteOptions = CallOptions & {
 }
 
 const DELETE_WAIT_SECONDS = 60
+const RUN_OPTIONS: Known<RunOptions> = { wait: true, signal: true, timeoutMs: true }
+
+/** A program is a list; what else plain JavaScript may give is refused where programs are. */
+const isRunOptions = (what: Argv | RunOptions): what is RunOptions => typeof what === 'object' && what !== null && !Array.isArray(what)
+
 const page = parserOf(SandboxListSchema)
 
 export class Sandbox implements AsyncDisposable {
@@ -189,8 +197,29 @@ export class Sandbox implements AsyncDisposable {
    * Starts a program in the background and does not join it: `process` and `attach` find it again, its output is kept in a window of 1 MiB.
    * @throws SandglassError as `exec`
    */
-  start(argv: Argv, options: CommandOptions & CallOptions = {}): Promise<RemoteProcess> {
-    return startProcess(this.#plane, { argv }, options)
+  start(argv: Argv, options?: CommandOptions & CallOptions): Promise<RemoteProcess>
+  /**
+   * Without a program: starts the sandbox itself, when it is stopped or failed, and waits until it is ready. The same id, name and environment; the
+   * writable layer is empty, and its life is the one that was asked for at create. One that is ready stays as it is.
+   * @throws SandglassError `sandbox_ended`, `quota_exceeded`, `sandbox_start_failed`, `sandbox_stopped` when it was stopped meanwhile, `client_timeout`
+   */
+  start(options?: RunOptions): Promise<this>
+  async start(what: Argv | RunOptions = {}, options: CommandOptions & CallOptions = {}): Promise<RemoteProcess | this> {
+    if (!isRunOptions(what)) return await startProcess(this.#plane, { argv: what }, options)
+    onlyKnown('start', what, RUN_OPTIONS)
+    this.#resource = await startSandbox(this.#client, this.id, what)
+    return this
+  }
+
+  /**
+   * Stops it and waits until nothing of it runs any more. The record stays (30 days), **what was written in it is gone** (`resource.writable_layer`), and it
+   * holds no capacity and no quota. `start` makes it ready again. Stopped already is fine.
+   * @throws SandglassError `sandbox_ended`, `operation_overtaken` when it was started meanwhile, `client_timeout`
+   */
+  async stop(options: RunOptions = {}): Promise<this> {
+    onlyKnown('stop', options, RUN_OPTIONS)
+    this.#resource = await stopSandbox(this.#client, this.id, options)
+    return this
   }
 
   /**

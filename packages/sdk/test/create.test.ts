@@ -270,7 +270,10 @@ test('a named sandbox that failed is refused with what to do, and replaced where
   const client = clientOf(server)
   await assert.rejects(Sandbox.getOrCreate({ name: 'build', client }), (error) => {
     assert.ok(error instanceof SandglassError && error.code === 'sandbox_failed')
-    assert.match(error.message, /^Sandbox build \(sbl1b+\) is failed \(out_of_memory\)\. Delete it and create a new one: .*replaceFailed/)
+    assert.match(
+      error.message,
+      /^Sandbox build \(sbl1b+\) is failed \(out_of_memory\)\. Start it anew \(`sandbox\.start\(\)`\), or delete it and create a new one: .*replaceFailed/,
+    )
     return error.docs === `${server.url}/docs/errors#sandbox_failed`
   })
   assert.equal(sandboxes.deleted.size, 0)

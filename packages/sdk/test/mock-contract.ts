@@ -53,6 +53,35 @@ export function contractSuite(clientOf: () => Promise<Sandglass>): void {
     await assert.rejects(Sandbox.get('sbl1aaaaaaaaaaaaaaaa', { client }), refused('sandbox_not_found'))
   })
 
+  test('stop and start: the record stays, what was written goes; twice is fine', { timeout: 120_000 }, async () => {
+    const client = await clientOf()
+    const name = unique()
+    await using sandbox = await Sandbox.create({ client, name, ttlSeconds: 600, env: { A: '1' }, restartPolicy: 'on_host_loss' })
+    await sandbox.files.write('/tmp/kept', 'no')
+    const process = await sandbox.start(['sleep', '600'])
+    const before = sandbox.resource.generation
+    await sandbox.stop()
+    assert.deepEqual([sandbox.status, sandbox.resource.desired, sandbox.resource.writable_layer, sandbox.name], ['stopped', 'stopped', 'gone', name])
+    assert.equal((await sandbox.stop()).resource.generation, before + 1)
+    assert.ok(sandbox.expiresAt.getTime() > Date.parse(sandbox.resource.created_at) + 29 * 24 * 3_600_000, 'kept longer than it would have run')
+    await assert.rejects(sandbox.exec(['true']), refused('sandbox_stopped', /is stopped\. Start it/))
+    await assert.rejects(Sandbox.getOrCreate({ client, name }), refused('sandbox_stopped', /Start it/))
+    await assert.rejects(Sandbox.create({ client, name }), refused('name_taken', /which is stopped/))
+    await sandbox.start()
+    assert.deepEqual([sandbox.status, sandbox.resource.writable_layer, sandbox.resource.restart_policy], ['ready', 'present', 'on_host_loss'])
+    const { generation } = sandbox.resource
+    assert.ok(generation > before + 1)
+    assert.equal((await sandbox.start()).resource.generation, generation)
+    assert.ok(sandbox.expiresAt.getTime() < Date.parse(sandbox.resource.created_at) + 3_600_000, 'its own life again')
+    assert.equal(await sandbox.files.exists('/tmp/kept'), false)
+    await assert.rejects(sandbox.process(process.id), refused('process_not_found'))
+    assert.equal((await sandbox.exec(['printenv', 'A'])).stdout, '1\n')
+    await sandbox.stop()
+    await sandbox.delete()
+    await assert.rejects(sandbox.start(), refused('sandbox_ended'))
+    await assert.rejects(sandbox.stop(), refused('sandbox_ended'))
+  })
+
   test('a repeat with its key is the same sandbox, another body is refused', { timeout: 120_000 }, async () => {
     const client = await clientOf()
     const idempotencyKey = unique()

@@ -49,6 +49,12 @@ function reason(item: SandboxResource): [string, string][] {
   return why === null ? [] : [['because', why]]
 }
 
+/** One that is stopped or failed has ended and is kept for a while. */
+function deadlines(item: SandboxResource, nowMs: number): [string, string][] {
+  const ended: [string, string][] = item.ended_at === null ? [] : [['ended', moment(item.ended_at, nowMs)]]
+  return item.desired === 'deleted' ? ended : [...ended, ['expires', moment(item.expires_at, nowMs)]]
+}
+
 /** What it was promised over its life, in the units that a bill would have. */
 function cost(item: SandboxResource, nowMs: number): string {
   if (item.ready_at === null) return '-'
@@ -65,6 +71,8 @@ function describe(item: SandboxResource, processes: ProcessResource[] | undefine
     ['status', item.status],
     ...reason(item),
     ['desired', item.desired],
+    ['writable layer', item.writable_layer],
+    ['restart policy', item.restarts === 0 ? item.restart_policy : `${item.restart_policy}, restarted ${item.restarts} times in a row`],
     ['generation', String(item.generation)],
     ['template', `${item.template.name} ${item.template.digest}`],
     ['resources', `${resources.vcpu} vCPU, ${thousands(resources.memory_mb)} MB memory, ${resources.disk_gb} GB disk`],
@@ -84,7 +92,7 @@ function describe(item: SandboxResource, processes: ProcessResource[] | undefine
         ? '-'
         : pairs(Object.fromEntries(Object.entries(item.start_timings_ms).map(([phase, ms]) => [phase, `${Math.round(ms)} ms`]))),
     ],
-    item.ended_at === null ? ['expires', moment(item.expires_at, nowMs)] : ['ended', moment(item.ended_at, nowMs)],
+    ...deadlines(item, nowMs),
     ['used', cost(item, nowMs)],
     ['operation', item.operation_id ?? '-'],
     ...processFields(processes, nowMs),

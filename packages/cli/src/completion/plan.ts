@@ -29,6 +29,7 @@ export type Completion = {
 const CLOSED: Readonly<Record<string, readonly string[]>> = {
   '--isolation': ['auto', 'gvisor', 'fake'],
   '--network': ['none'],
+  '--restart': ['never', 'on_host_loss', 'always'],
   '--stream': ['stdout', 'stderr'],
   '--role': ['viewer', 'member', 'owner', 'operator'],
   '--signal': ['HUP', 'INT', 'QUIT', 'KILL', 'USR1', 'USR2', 'TERM', 'CONT', 'STOP', 'WINCH'],
