@@ -119,6 +119,23 @@ test('a deleted sandbox ends its sessions as ended, a newer generation as revoke
   await within(LIMITS.revocationMs, moved, CLOSE_CODE.revoked)
 })
 
+test('a stopped sandbox ends its sessions as that, also when nobody tells of it', async () => {
+  for (const isTold of [true, false]) {
+    bench.route()
+    const stopped = await session()
+    bench.control.sandboxes.set(SANDBOX, { status: 'stopping', route: null })
+    if (isTold) bench.control.emit({ type: 'sandbox_changed', sandbox_id: SANDBOX, generation: bench.generation + 1 })
+    else {
+      bench.control.isFeedRefused = true
+      bench.control.cutFeed()
+    }
+    const { code } = await stopped.status('error')
+    assert.equal(code, 'sandbox_stopped', isTold ? 'told' : 'found by asking')
+    await within(LIMITS.revocationMs, stopped, CLOSE_CODE.ended)
+    assert.equal(await codeOf(await bench.ask('/processes')), 'sandbox_stopped')
+  }
+})
+
 test('an event of a generation that is not newer closes nothing', async () => {
   const client = await session()
   bench.control.emit({ type: 'sandbox_changed', sandbox_id: SANDBOX, generation: bench.generation })

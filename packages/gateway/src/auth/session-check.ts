@@ -125,7 +125,7 @@ export class SessionCheck {
   }
 }
 
-const ENDED: ReadonlySet<ErrorCode> = new Set(['sandbox_ended', 'sandbox_failed', 'sandbox_not_ready'] satisfies ErrorCode[])
+const ENDED: ReadonlySet<ErrorCode> = new Set(['sandbox_ended', 'sandbox_stopped', 'sandbox_failed', 'sandbox_not_ready'] satisfies ErrorCode[])
 const REVOKED: ReadonlySet<ErrorCode> = new Set(['unauthenticated', 'forbidden'] satisfies ErrorCode[])
 
 /** Undefined when the answer says nothing about the session: the control plane is away, or the host is late. */

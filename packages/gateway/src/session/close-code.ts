@@ -8,6 +8,7 @@ const BY_CODE: { readonly [Code in ErrorCode]?: number } = {
   session_revoked: CLOSE_CODE.revoked,
   terminal_taken_over: CLOSE_CODE.takenOver,
   sandbox_ended: CLOSE_CODE.ended,
+  sandbox_stopped: CLOSE_CODE.ended,
   sandbox_failed: CLOSE_CODE.ended,
   lost_contact: CLOSE_CODE.lostContact,
   client_timeout: CLOSE_CODE.policy,
