@@ -5,8 +5,9 @@ import { SANDBOX_STATUSES, type SandboxStatus } from '@sandglass/contract'
 import fc from 'fast-check'
 import { type DrainFacts, type Draining, drainView, planDrain } from '../src/domain/host/drain.ts'
 import { changedLabels } from '../src/domain/host/labels.ts'
-import { afterLoss } from '../src/domain/sandbox/after-loss.ts'
-import { planLoss } from '../src/domain/sandbox/end-plan.ts'
+import { planLoss, wantsRestart } from '../src/domain/sandbox/end-plan.ts'
+
+const PAUSES = { retryBaseMs: 1, restartBaseMs: 1 }
 
 const one = (observed: SandboxStatus, change: Partial<Draining> = {}): Draining => ({
   hostId: 'h',
@@ -29,7 +30,10 @@ const drainings = fc.array(
 )
 
 test('a sandbox without a restart policy ends with its host, others begin again elsewhere', () => {
-  assert.deepEqual([afterLoss('never'), afterLoss('on_host_loss'), afterLoss('always')], ['end', 'restart', 'restart'])
+  assert.deepEqual(
+    (['never', 'on_host_loss', 'always'] as const).map((policy) => wantsRestart(policy, 'host_drained')),
+    [false, true, true],
+  )
 })
 
 test('what is not up yet moves at once; what runs may finish until it has to end, unless it can begin again elsewhere', () => {
@@ -44,9 +48,10 @@ test('whatever the snapshot: what is retired may be lost, nothing that is due is
   fc.assert(
     fc.property(drainings, (draining) => {
       const { retire, nextInMs } = planDrain(draining)
-      for (const { observed, sandboxId } of retire) {
-        const plan = planLoss({ observed, startAttempts: 99 }, { reason: 'host_drained', detail: null }, 1)
+      for (const { observed, sandboxId, policy } of retire) {
+        const plan = planLoss({ observed, startAttempts: 99, restartPolicy: policy, restarts: 99 }, { reason: 'host_drained', detail: null }, PAUSES)
         assert.notEqual(plan.move, 'none', sandboxId)
+        if (plan.move === 'restart') assert.deepEqual([plan.retryAfterMs, plan.restarts], [0, 99], 'at once, and it uses nothing up')
       }
       for (const left of draining.filter((candidate) => !retire.includes(candidate))) {
         const onItsWay = !['assigned', 'starting', 'ready'].includes(left.observed)

@@ -84,6 +84,26 @@ describe('a drain', () => {
     assert.equal((await rig.call('GET', '/metrics', { key: '' })).body?.toString().includes('sandglass_hosts{state="draining"} 1\n'), true)
   })
 
+  test('moves what runs at once when its restart policy says so, and that uses up no restart', async () => {
+    await using rig = await startRig(postgres.current)
+    await rig.host({ name: 'leaving' })
+    const moves = (await rig.create({ restart_policy: 'on_host_loss' })).body
+    const finishes = (await rig.create()).body
+    const other = await rig.host({ name: 'other' })
+    await ask(rig, 'POST', '/leaving/drain', { deadline_seconds: 600 })
+    const moved = await until('it to run elsewhere', async () => {
+      const now = await rig.get(moves.id)
+      return now.status === 'ready' && now.generation > moves.generation ? now : undefined
+    })
+    assert.equal(moved.restarts, 0)
+    assert.deepEqual(
+      other.starts.map((order) => order.ticket.sandbox),
+      [moves.id],
+    )
+    const { status, generation } = await rig.get(finishes.id)
+    assert.deepEqual([status, generation], ['ready', finishes.generation])
+  })
+
   test('moves a start whatever attempts it has had; alone, it waits for another host', async () => {
     await using rig = await startRig(postgres.current)
     const host = await rig.host({ name: 'one', starts: ['hang'] })

@@ -46,7 +46,7 @@ async function retireDrained(context: DrainContext, planned: Draining): Promise<
     // guard: drain.live
     const endsInMs = await lockDrain(tx, planned.hostId, END_MS)
     if (endsInMs === undefined || planDrain([{ ...planned, observed: row.observed, endsInMs }]).retire.length === 0) return false
-    await applyLoss(tx, row, { reason: 'host_drained', detail: null }, context.config.timing.retryBaseMs)
+    await applyLoss(tx, row, { reason: 'host_drained', detail: null }, context.config.timing)
     await audit(tx, {
       tenantId: row.tenant_id,
       actor: { type: 'system', id: 'drain' },

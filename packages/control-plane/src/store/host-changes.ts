@@ -1,7 +1,6 @@
 /** What operators change of hosts: cordon, drain, labels, removal; and what drains find to end. The lock of them all is the host's own row. */
-import type { HostLabels } from '@sandglass/contract'
+import type { HostLabels, RestartPolicy } from '@sandglass/contract'
 import { invariant } from '../domain/invariant.ts'
-import type { RestartPolicy } from '../domain/sandbox/after-loss.ts'
 import type { Queryable, Transaction } from './database.ts'
 import type { SandboxRow } from './sandboxes.ts'
 import { statement } from './statement.ts'

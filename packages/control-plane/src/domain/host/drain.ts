@@ -5,8 +5,8 @@
  * again may finish, and is ended `LIMITS.drainEndSeconds` before the deadline, so that the host has time to prove it. Retiring releases nothing: amounts
  * go back, and the drain is over, by the host's own proofs (guard: release.proof).
  */
-import { type Drain, type DrainWait, LIMITS, type SandboxStatus } from '@sandglass/contract'
-import { afterLoss, type RestartPolicy } from '../sandbox/after-loss.ts'
+import { type Drain, type DrainWait, LIMITS, type RestartPolicy, type SandboxStatus } from '@sandglass/contract'
+import { wantsRestart } from '../sandbox/end-plan.ts'
 
 /** One that is on a host that is drained, in the generation that is wanted there. */
 export type Draining = {
@@ -36,7 +36,7 @@ export function planDrain(draining: readonly Draining[]): DrainPlan {
 /** From any other state it is on its way out already. */
 const RETIRED_FROM: readonly SandboxStatus[] = ['assigned', 'starting', 'ready']
 
-const mayFinish = ({ observed, policy, endsInMs }: Draining): boolean => observed === 'ready' && afterLoss(policy) === 'end' && endsInMs > 0
+const mayFinish = ({ observed, policy, endsInMs }: Draining): boolean => observed === 'ready' && !wantsRestart(policy, 'host_drained') && endsInMs > 0
 
 export type DrainFacts = {
   readonly startedAt: Date

@@ -30,7 +30,7 @@ const WORDS: Readonly<Record<LossReason, string>> = {
 }
 
 /** Losses that are the host's doing. What the guest did to itself it would do again. */
-const HOST_LOSSES: readonly LossReason[] = ['recovered', 'host_restarted']
+const HOST_LOSSES: readonly LossReason[] = ['recovered', 'host_restarted', 'host_drained']
 
 /** One line: a code, then a sentence. */
 export function lossText(loss: Loss): string {
@@ -69,6 +69,8 @@ export function planLoss(sandbox: LostSandbox, loss: Loss, pauses: Pauses): Loss
 function planRestart({ restartPolicy, restarts }: LostSandbox, loss: Loss, baseMs: number): LossPlan {
   const statusReason = lossText(loss)
   if (!wantsRestart(restartPolicy, loss.reason)) return { move: 'fail', statusReason, startFailed: false }
+  // Nothing of its own ended it, so it waits for nothing and uses nothing up.
+  if (loss.reason === 'host_drained') return { move: 'restart', retryAfterMs: 0, statusReason, restarts }
   if (restarts >= LIMITS.restartsInARow) {
     const spent = `restarts_used_up: it was restarted ${restarts} times in a row and ended again (${statusReason})`
     return { move: 'fail', statusReason: spent, startFailed: false }
@@ -76,7 +78,8 @@ function planRestart({ restartPolicy, restarts }: LostSandbox, loss: Loss, baseM
   return { move: 'restart', retryAfterMs: baseMs * 2 ** restarts, statusReason, restarts: restarts + 1 }
 }
 
-function wantsRestart(policy: RestartPolicy, reason: LossReason): boolean {
+/** Whether one that was ready begins again, elsewhere and in a new generation; else it fails, and says why. */
+export function wantsRestart(policy: RestartPolicy, reason: LossReason): boolean {
   switch (policy) {
     case 'never':
       return false
