@@ -77,7 +77,7 @@ const PLANTS: Readonly<Record<Exclude<Thing['kind'], 'record'> | 'process by its
 }
 
 async function removeGroup(group: string): Promise<void> {
-  await until(5_000, 'the group being empty', () => {
+  await until(30_000, 'the group being empty', () => {
     try {
       rmdirSync(group)
       rmdirSync(join(group, '..'))
@@ -116,7 +116,7 @@ describe('a planted leftover is seen', () => {
         await undo()
       }
       rmSync(join(place.home, 'host'), { recursive: true, force: true })
-      await until(5_000, 'the leftover being gone', () => (inventory(installation).length === 0 ? true : undefined))
+      await until(30_000, 'the leftover being gone', () => (inventory(installation).length === 0 ? true : undefined))
     })
   }
 })

@@ -6,7 +6,7 @@ import type { Load } from './load.ts'
 import { persist, until } from './persist.ts'
 
 /** How long after the last request something may still be on its way. */
-const QUIET_LIMIT_MS = 30_000
+const QUIET_LIMIT_MS = 60_000
 
 async function takePicture(installation: InstallationUnderTest, client: CarefulClient): Promise<Picture> {
   const [sandboxes, hosts, quota] = await Promise.all([
