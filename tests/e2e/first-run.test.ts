@@ -37,7 +37,7 @@ test('a sentry of that sandbox lives during the command, and none after it', asy
   assert.deepEqual(await command.ended(), { code: 0, signal: null })
   assert.equal(command.stdout, 'started\n42\n')
   assert.equal(command.stderr, '')
-  await until(10_000, 'the sentry is gone', () => !isSentry(installation.home, sentry.pid))
+  await until(30_000, 'the sentry is gone', () => !isSentry(installation.home, sentry.pid))
   const left = await installation.sandboxes()
   assert.equal(
     left.some(({ id }) => id === sandbox.id),

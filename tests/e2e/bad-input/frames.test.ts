@@ -113,7 +113,7 @@ describe('frames of a session that cannot be', () => {
       await using socket = open()
       await socket.opened()
       socket.send(status(START))
-      await until(10_000, 'the start', () => socket.status('started'))
+      await until(30_000, 'the start', () => socket.status('started'))
       socket.send(message)
       const { code } = await socket.ended()
       assert.ok(
@@ -128,7 +128,7 @@ describe('frames of a session that cannot be', () => {
     await using socket = open()
     await socket.opened()
     socket.send(status({ ...START, process: { argv: ['sleep', '1000'], stdin: true } }))
-    await until(10_000, 'the start', () => socket.status('started'))
+    await until(30_000, 'the start', () => socket.status('started'))
     for (let sent = 0; sent < 64; sent += 1) socket.send(raw(CHANNEL.stdin, Buffer.alloc(LIMITS.frameBytes)))
     const { code } = await socket.ended()
     assert.equal(code, CLOSE_CODE.malformed, 'a client that sends beyond its credit is closed')
@@ -136,7 +136,7 @@ describe('frames of a session that cannot be', () => {
 
   test('processes whose clients were closed live on and can be ended', async () => {
     for (const process of await sandbox.processes()) if (process.running) await process.kill()
-    await until(10_000, 'they have ended', async () => (await sandbox.processes()).every((process) => !process.running))
+    await until(30_000, 'they have ended', async () => (await sandbox.processes()).every((process) => !process.running))
   })
 })
 
@@ -199,7 +199,7 @@ describe('bytes that are no frames', () => {
           `Authorization: Bearer ${installation.operatorKey}`,
         ]
         socket.write(`${head.join('\r\n')}\r\n\r\n`)
-        await until(10_000, 'the upgrade', () => answer.startsWith('HTTP/1.1 101'))
+        await until(30_000, 'the upgrade', () => answer.startsWith('HTTP/1.1 101'))
         socket.write(bytes)
         await within(20_000, `the end of a connection that sent ${what}`, closed)
       } finally {

@@ -51,6 +51,6 @@ export class HandSocket implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#socket.close()
-    await within(10_000, 'the end of the socket', this.closed)
+    await within(30_000, 'the end of the socket', this.closed)
   }
 }

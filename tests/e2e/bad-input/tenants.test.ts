@@ -123,7 +123,7 @@ describe('a key that is revoked', () => {
     await using socket = new HandSocket(`${mine.resource.gateway_url}/v1/sandboxes/${mine.id}/exec`, key.key)
     assert.equal(await socket.opened(), true)
     socket.frame({ channel: 'status', status: { type: 'start', process: { argv: ['sleep', '1000'] }, credit_bytes: 65_536 } })
-    await until(10_000, 'the start', () => socket.status('started'))
+    await until(30_000, 'the start', () => socket.status('started'))
     const client = installation.client(key.key)
     const sandbox = await Sandbox.get(mine.id, { client })
     const follower = (async () => {

@@ -73,7 +73,7 @@ defineCase<Sandboxed>({
             if (command.timeoutMs === 1_000) {
               const hold = BIND.replace('print("free")', 'import time; time.sleep(20)')
               await real.spawn({ argv: ['python3', '-c', hold] })
-              await until(10_000, 'the port is held', async () => text((await real.exec({ argv: ['python3', '-c', CONNECT] })).stdout) === '0\n')
+              await until(30_000, 'the port is held', async () => text((await real.exec({ argv: ['python3', '-c', CONNECT] })).stdout) === '0\n')
             }
           }
         },

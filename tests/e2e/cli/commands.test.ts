@@ -76,7 +76,7 @@ test('a background process: ps, output from an offset, kill', async () => {
   const started = processes.parse(await object(['exec', name, '--background', '--', 'sh', '-c', 'echo first; echo second; exec sleep 1000']))
   const listed = (await lines(['ps', name])).map((item) => processes.parse(item)).find((process) => process.id === started.id)
   assert.equal(listed?.state, 'running')
-  await until(10_000, 'its output is there', async () => (await installation.ok(['output', name, started.id])) === 'first\nsecond\n')
+  await until(30_000, 'its output is there', async () => (await installation.ok(['output', name, started.id])) === 'first\nsecond\n')
   assert.equal(await installation.ok(['output', name, started.id, '--since', '6']), 'second\n')
   await installation.ok(['kill', name, started.id])
   await until(

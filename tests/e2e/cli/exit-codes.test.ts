@@ -90,7 +90,7 @@ test('Ctrl-C ends the command and the sandbox that run made', async () => {
   const { code } = await command.ended(20_000)
   assert.equal(code, 130)
   await until(20_000, 'its sandbox is gone', async () => (await installation.sandboxes()).every(({ id }) => id !== made.id))
-  await until(10_000, 'its sentry is gone', () => !isSentry(installation.home, sentry.pid))
+  await until(30_000, 'its sentry is gone', () => !isSentry(installation.home, sentry.pid))
 })
 
 test('Ctrl-C of exec ends the command inside and leaves the sandbox', async () => {
@@ -98,6 +98,6 @@ test('Ctrl-C of exec ends the command inside and leaves the sandbox', async () =
   await command.shows(/started/)
   command.interrupt()
   assert.equal((await command.ended(20_000)).code, 130)
-  await until(10_000, 'the command inside is gone', async () => (await sandbox.processes()).every((process) => !process.running))
+  await until(30_000, 'the command inside is gone', async () => (await sandbox.processes()).every((process) => !process.running))
   assert.equal((await sandbox.refresh()).status, 'ready')
 })
