@@ -49,8 +49,11 @@ class Plane {
       token,
       tracing,
       log: silentLog,
-      noteCommand: () => {
+      commandBegins: () => {
         commands += 1
+        return () => {
+          commands += 1
+        }
       },
       route: ({ generation }) => {
         if (generation !== 1) throw new CodedError('stale_generation')

@@ -38,8 +38,8 @@ export type DataPlaneWorld = {
   route(target: GuestTarget): GuestChannel
   /** Counted by this host. @throws CodedError as `route` */
   usage(target: GuestTarget): SandboxUsage
-  /** A guest is asked to start a program, and again when that request is over. */
-  noteCommand(): void
+  /** A guest is asked to start a program. @returns to be called when that request is over */
+  commandBegins(): () => void
   readonly tracing: Tracing
   readonly log: Log
 }
@@ -126,7 +126,7 @@ export class DataPlaneServer {
     const method = headers[':method'] ?? 'GET'
     let done: (() => void) | undefined
     let span: OpenSpan | undefined
-    let isCommand = false
+    let commandEnds: (() => void) | undefined
     try {
       this.#world.token.check(headers.authorization)
       if (stream.session !== undefined) this.#strangers.delete(stream.session)
@@ -138,8 +138,7 @@ export class DataPlaneServer {
         return
       }
       const channel = this.#world.route(target)
-      isCommand = method === 'POST' && COMMAND.test(target.path)
-      if (isCommand) this.#world.noteCommand()
+      if (method === 'POST' && COMMAND.test(target.path)) commandEnds = this.#world.commandBegins()
       const session = channel.connected ? channel.session() : await channel.waitForSession(LIMITS.guestChannelWaitMs)
       if (stream.destroyed) return
       const guest = session.request({
@@ -161,7 +160,7 @@ export class DataPlaneServer {
     } finally {
       span?.end()
       done?.()
-      if (isCommand) this.#world.noteCommand()
+      commandEnds?.()
     }
   }
 

@@ -87,7 +87,9 @@ export class Pool {
   }
 
   count(state: Member['state']): number {
-    return this.members.filter((member) => member.state === state).length
+    let count = 0
+    for (const member of this.#members.values()) if (member.state === state) count += 1
+    return count
   }
 
   aim({ target }: Pick<PoolPosition, 'target'>, spec: PoolSpec | null): void {
@@ -261,9 +263,17 @@ export class Pool {
     })
   }
 
+  /** Asked for many times in each claim, of up to LIMITS.poolMembers: one walk, nothing copied. */
   #view(): PoolView {
-    const names = (state: Member['state']): RuntimeName[] => this.members.filter((member) => member.state === state).map(({ name }) => name)
-    return { target: this.#target, ready: names('ready'), booting: names('booting'), ending: names('ending').length, waiting: this.#claims.size }
+    const ready: RuntimeName[] = []
+    const booting: RuntimeName[] = []
+    let ending = 0
+    for (const { state, name } of this.#members.values()) {
+      if (state === 'ready') ready.push(name)
+      else if (state === 'booting') booting.push(name)
+      else if (state === 'ending') ending += 1
+    }
+    return { target: this.#target, ready, booting, ending, waiting: this.#claims.size }
   }
 
   #now(): number {

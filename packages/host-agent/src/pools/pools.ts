@@ -7,7 +7,7 @@
 import { LIMITS, type PoolPosition, type PoolSpec } from '@sandglass/contract'
 import type { Clock } from '../clock.ts'
 import { bootsAllowed, filledPools } from '../domain/plan-pool.ts'
-import { refillHeldUntilMs, type Work, workAfter } from '../domain/refill-pause.ts'
+import { COMMAND_YOUNG_MS, refillHeldUntilMs, type Work, workAfter } from '../domain/refill-pause.ts'
 import type { RuntimeName } from '../domain/runtime-name.ts'
 import type { ClaimedPool } from '../domain/sandbox-record.ts'
 import { reasonOf } from '../log.ts'
@@ -45,6 +45,8 @@ export class Pools {
   #again = false
   #refusal: string | undefined
   #work: Work | undefined
+  /** Open requests for commands, oldest first; those that are no longer young are forgotten. */
+  readonly #commands = new Set<{ readonly beganMs: number }>()
   #isPaused = false
 
   constructor(world: PoolsWorld) {
@@ -79,6 +81,16 @@ export class Pools {
       },
       () => {},
     )
+  }
+
+  /** A guest is asked for a command. @returns to be called when that request is over */
+  commandBegins(): () => void {
+    const command = { beganMs: this.#world.clock.nowMs() }
+    this.#commands.add(command)
+    this.noteWork()
+    return () => {
+      if (this.#commands.delete(command)) this.noteWork()
+    }
   }
 
   /** A start or a command begins here, or is over: boots wait until that is quiet. */
@@ -230,7 +242,11 @@ export class Pools {
   get #heldMs(): number {
     const { clock, starts } = this.#world
     const nowMs = clock.nowMs()
-    if (starts.taken > 0) this.#work = workAfter(this.#work, nowMs, true)
+    for (const command of this.#commands) {
+      if (nowMs - command.beganMs < COMMAND_YOUNG_MS) break
+      this.#commands.delete(command)
+    }
+    if (starts.taken > 0 || this.#commands.size > 0) this.#work = workAfter(this.#work, nowMs, true)
     return refillHeldUntilMs(this.#work) - nowMs
   }
 
