@@ -215,7 +215,10 @@ describe('two control planes over one database', () => {
     const options = pooled(60, SMALL, { timing: { sweepMs: 500, resendMs: 5_000 } })
     await using first = await startRig(postgres.current, options)
     await using second = await startRig(postgres.current, { ...options, twinOf: first })
-    const hosts = [await first.host({ name: 'a', capacity: BIG_HOST, persistent: true }), await second.host({ name: 'b', capacity: BIG_HOST, persistent: true })]
+    const hosts = [
+      await first.host({ name: 'a', capacity: BIG_HOST, persistent: true }),
+      await second.host({ name: 'b', capacity: BIG_HOST, persistent: true }),
+    ]
     await idle(first, 120)
     const answers = await many(500, (index) => (index % 2 === 0 ? first : second).create({ resources: SMALL }, { wait: 60 }))
     assert.deepEqual([...new Set(answers.map((answer) => answer.status))], [201])

@@ -109,7 +109,7 @@ test('200 claims on a pool of 50 get 200 runtimes; no member is given twice', as
       plane.sendStart(ticket, spec)
     }
   }
-  const all = await Promise.all(sandboxes.map((sandbox) => plane.untilReported('ready', sandbox)))
+  const all = await Promise.all(sandboxes.map((sandbox) => plane.untilReported('ready', sandbox, () => true, 60_000)))
   assert.equal(new Set(all.map(({ evidence }) => evidence['guest_boot_id'])).size, 200)
   const names = sandboxes.map(async (sandbox) => JSON.parse(await readFile(join(agent.layout.sandboxes, `${sandbox}.json`), 'utf8')).runtime.name)
   assert.equal(new Set(await Promise.all(names)).size, 200)
@@ -117,7 +117,7 @@ test('200 claims on a pool of 50 get 200 runtimes; no member is given twice', as
   assert.ok(claimed >= 50, `${claimed} were claimed`)
   assert.equal(await agent.census(), 0)
   for (const sandbox of sandboxes) plane.sendEnd({ sandbox, upto: 2, host: agent.hostId, pool: pool.known })
-  const ends = await Promise.all(sandboxes.map((sandbox) => plane.untilReported('ended', sandbox)))
+  const ends = await Promise.all(sandboxes.map((sandbox) => plane.untilReported('ended', sandbox, () => true, 60_000)))
   assert.ok(ends.every((ended) => ended.pool_version === pool.version))
   assert.deepEqual(await onMachine(), [])
 })
@@ -160,7 +160,9 @@ test('a pool is left alone while a sandbox is started and gets its command, and 
     assert.deepEqual([booting, ready, await boots()], [0, 3, before])
     // One that runs on is no reason to wait for ever.
     const long = new GatewayClient(agent.dataPlaneUrl, sandbox, 1)
-    const running = long.run('sleep 100').catch(() => undefined)
+    const running = long
+      .send('POST', '/v1/exec', JSON.stringify({ argv: ['/bin/sleep', '100'] }), { 'content-type': 'application/json' })
+      .catch(() => undefined)
     stoppedAtMs = undefined
     await pool.untilReady(agent.healthUrl)
     long.close()
