@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort } from '../tests/e2e/free-port.ts'
+import { freePort } from '@sandglass/testkit'
 import { startInstallation } from '../tests/e2e/installation.ts'
 import type { Bench, Family } from './bench.ts'
 import { Freshness } from './installation/freshness.ts'

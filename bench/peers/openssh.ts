@@ -10,8 +10,8 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { runCommand } from '@sandglass/host-agent/processes/run-command'
+import { freePort } from '@sandglass/testkit'
 import { until } from '../../tests/e2e/bounds.ts'
-import { freePort } from '../../tests/e2e/free-port.ts'
 import { debianProgram } from './debian.ts'
 
 const START_MS = 10_000

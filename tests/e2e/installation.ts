@@ -10,9 +10,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ProfileSchema, parserOf } from '@sandglass/contract'
 import { Sandbox, Sandglass } from '@sandglass/sdk'
+import { freePort } from '@sandglass/testkit'
 import { inventory } from '../failure/leftovers.ts'
 import { until } from './bounds.ts'
-import { freePort } from './free-port.ts'
 
 export const ROOT = join(import.meta.dirname, '../..')
 /** What the launcher becomes when nothing is to be installed; `first-run.test.ts` goes through the launcher itself. */

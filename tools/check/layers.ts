@@ -55,8 +55,8 @@ const RULES: readonly Rule[] = [
   },
   {
     from: /^bench\//,
-    may: [NODE, CONTRACT, /^@sandglass\/(sdk$|host-agent\/)/, /^typebox$/, /^bench\//, /^tests\/(e2e|failure)\//],
-    why: 'the benchmark measures through the SDK; of the host agent it takes what a raw peer must have alike, of the tests their witnesses',
+    may: [NODE, CONTRACT, /^@sandglass\/(sdk$|testkit$|host-agent\/)/, /^typebox$/, /^bench\//, /^tests\/(e2e|failure)\//],
+    why: 'the benchmark measures through the SDK; of the host agent it takes what a raw peer must have alike, of the tests their witnesses and free ports',
   },
   { from: /^examples\//, may: [NODE, /^@sandglass\/sdk$/, /^examples\//], why: 'an example uses what a user has' },
 ]

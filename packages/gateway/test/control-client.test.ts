@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { afterEach, test } from 'node:test'
 import { newSandboxId, problemOf } from '@sandglass/contract'
 import { CodedError } from '@sandglass/contract/errors'
@@ -18,25 +18,41 @@ afterEach(() => {
 
 type Reply = { readonly status: number; readonly text: string } | 'cut'
 
+type Asked = {
+  readonly client: HttpControlClient
+  readonly seen: { connections: number; questions: number; tokens: Set<string> }
+  /** From now on whatever comes over a connection of before is answered by its end. */
+  readonly cutKept: () => void
+}
+
 /** @returns a client of a control plane that answers in this order, and of that how many connections it has seen and which tokens */
-async function clientOf(...replies: Reply[]): Promise<{ client: HttpControlClient; seen: { connections: number; questions: number; tokens: Set<string> } }> {
+async function clientOf(...replies: Reply[]): Promise<Asked> {
   const seen = { connections: 0, questions: 0, tokens: new Set<string>() }
   const server = createServer((request, response) => {
     seen.questions += 1
     seen.tokens.add(request.headers.authorization ?? '')
     const reply = replies.length > 1 ? replies.shift() : replies[0]
-    if (reply === undefined || reply === 'cut') return void request.socket.destroy()
+    if (reply === undefined || reply === 'cut' || dead.has(request.socket)) return void request.socket.destroy()
     request.resume().once('end', () => response.writeHead(reply.status, { 'content-type': 'application/json' }).end(reply.text))
   })
-  server.on('connection', () => {
+  const living = new Set<Socket>()
+  const dead = new Set<Socket>()
+  server.on('connection', (socket) => {
     seen.connections += 1
+    living.add(socket)
   })
   servers.push(server)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address: AddressInfo | string | null = server.address()
   if (address === null || typeof address === 'string') throw new Error('no port')
-  return { client: new HttpControlClient(`http://127.0.0.1:${address.port}`, 'secret'), seen }
+  return {
+    client: new HttpControlClient(`http://127.0.0.1:${address.port}`, 'secret'),
+    seen,
+    cutKept: () => {
+      for (const socket of living) dead.add(socket)
+    },
+  }
 }
 
 const good: Reply = { status: 200, text: JSON.stringify(ANSWER) }
@@ -59,6 +75,13 @@ test('a question whose connection was cut is asked again, once', async () => {
   const always = await clientOf('cut')
   await assert.rejects(always.client.access(QUESTION), { code: 'unavailable' })
   assert.equal(always.seen.questions, 2)
+})
+
+test('when every kept connection is dead at once, the next question is answered', async () => {
+  const { client, cutKept } = await clientOf(good)
+  await Promise.all(Array.from({ length: 100 }, () => client.access(QUESTION)))
+  cutKept()
+  assert.deepEqual(await Promise.all(Array.from({ length: 8 }, () => client.access(QUESTION))), Array(8).fill(ANSWER))
 })
 
 test('what the control plane refuses is told as it is; what nobody understands is no answer', async () => {

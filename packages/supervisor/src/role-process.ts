@@ -101,10 +101,9 @@ export class RoleProcess {
     const { timing } = this.#world
     let crashes = 0
     while (!this.#stopping.signal.aborted) {
-      const began = performance.now()
-      await this.#runOnce()
+      const ranMs = await this.#runOnce()
       if (this.#stopping.signal.aborted) return
-      crashes = performance.now() - began >= timing.stableMs ? 1 : crashes + 1
+      crashes = ranMs >= timing.stableMs ? 1 : crashes + 1
       if (crashes >= timing.startCrashes) this.#fail(`ended ${crashes} times (${this.#report.lastExit ?? 'unknown'})`)
       this.#set({ state: 'waiting', pid: undefined, url: undefined, restarts: this.#report.restarts + 1 })
       const pause = Math.min(timing.backoffMaxMs, timing.backoffMs * 2 ** Math.min(crashes - 1, 20))
@@ -112,10 +111,13 @@ export class RoleProcess {
     }
   }
 
-  async #runOnce(): Promise<void> {
+  /** @returns how long its process ran, milliseconds */
+  async #runOnce(): Promise<number> {
+    let began = performance.now()
     try {
-      const launch = await this.spec.launch()
-      if (this.#stopping.signal.aborted) return
+      const launch = await this.spec.launch(this.#stopping.signal)
+      began = performance.now()
+      if (this.#stopping.signal.aborted) return 0
       const child = spawn(launch.command, launch.args, { env: launch.env, cwd: '/', stdio: ['ignore', 'pipe', 'pipe'] })
       this.#child = child
       const ended = once(child, 'exit')
@@ -137,6 +139,7 @@ export class RoleProcess {
     } finally {
       this.#world.ended()
     }
+    return performance.now() - began
   }
 
   async #watch(isReady: () => Promise<boolean>, signal: AbortSignal): Promise<void> {

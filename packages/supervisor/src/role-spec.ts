@@ -12,8 +12,8 @@ export type Launch = {
 
 export type RoleSpec = {
   readonly name: string
-  /** Called before each start, so that a port or a crash point can belong to one start only. */
-  readonly launch: () => Promise<Launch>
+  /** Called before each start, so that a port or a crash point can belong to one start only. The signal fires when nobody wants it any more. */
+  readonly launch: (signal: AbortSignal) => Promise<Launch>
   readonly stopSignal: NodeJS.Signals
 }
 

@@ -35,10 +35,10 @@ function nodeRole(
   return {
     name: role,
     stopSignal: 'SIGTERM',
-    launch: async (): Promise<Launch> => {
+    launch: async (signal): Promise<Launch> => {
       const main = join(view.root, 'packages', role, 'src', 'main.ts')
       const command = privilegedCommand([view.node, main], { user, deathSignal: 'KILL' })
-      await compileAhead(paths.compileCache(installation.home, role), owner, command)
+      await compileAhead(paths.compileCache(installation.home, role), owner, command, signal)
       const { env, url } = await ready()
       return {
         ...command,

@@ -1,7 +1,7 @@
 /** A process behind compiled code does without what strips types; each role loads all of its own when it is asked to. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -36,12 +36,42 @@ for (const role of ['supervisor', 'control-plane', 'gateway', 'host-agent']) {
   })
 }
 
-test('what is compiled once is not compiled again, and what cannot be stops nobody', async () => {
-  const cache = join(place, 'broken')
+/** A process that notes each of its runs. */
+function counted(name: string): { readonly main: string; readonly runs: () => number } {
+  const [main, runs] = [join(place, `${name}.mjs`), join(place, `${name}.runs`)]
+  writeFileSync(main, `import { appendFileSync } from 'node:fs'\nappendFileSync(${JSON.stringify(runs)}, 'x')\n`)
+  return { main, runs: () => (existsSync(runs) ? readFileSync(runs, 'utf8').length : 0) }
+}
+
+test('what is compiled once is not compiled again, until another version is to run', async () => {
+  const { main, runs } = counted('once')
+  const cache = join(place, 'once')
+  await compileAhead(cache, OWNER, { command: NODE, args: [main] })
+  await compileAhead(cache, OWNER, { command: NODE, args: [main] })
+  assert.equal(runs(), 1)
+  writeFileSync(`${cache}.compiled-by`, 'v22.0.0 0.0.1\n')
+  await compileAhead(cache, OWNER, { command: NODE, args: [main] })
+  assert.equal(runs(), 2)
+})
+
+test('what could not be compiled stops nobody, and is tried again', async () => {
+  const { main, runs } = counted('again')
+  const cache = join(place, 'again')
   await compileAhead(cache, OWNER, { command: join(place, 'nothing'), args: [] })
-  const main = join(place, 'once.mjs')
-  writeFileSync(main, `import { appendFileSync } from 'node:fs'\nappendFileSync(${JSON.stringify(join(place, 'runs'))}, 'x')\n`)
+  await compileAhead(cache, OWNER, { command: NODE, args: ['--eval', 'process.exit(3)'] })
+  await compileAhead(cache, OWNER, { command: NODE, args: [main] }, AbortSignal.abort())
+  assert.equal(runs(), 0)
   await compileAhead(cache, OWNER, { command: NODE, args: [main] })
-  await compileAhead(cache, OWNER, { command: NODE, args: [main] })
-  assert.equal(readFileSync(join(place, 'runs'), 'utf8'), 'x')
+  assert.equal(runs(), 1)
+})
+
+test('under a narrow umask each user still reaches its folder', async () => {
+  const { main } = counted('narrow')
+  const before = process.umask(0o077)
+  try {
+    await compileAhead(join(place, 'narrow', 'role'), OWNER, { command: NODE, args: [main] })
+  } finally {
+    process.umask(before)
+  }
+  for (const folder of ['narrow', 'narrow/role']) assert.equal(statSync(join(place, folder)).mode & 0o777, 0o755, folder)
 })

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { waitUntil } from '../src/bounded-wait.ts'
 import { paths } from '../src/installation.ts'
 import { readPidFile, writePidFile } from '../src/pid-file.ts'
@@ -78,6 +79,25 @@ test('a role that never gets ready fails the start with its name, its end and it
     assert.match(error.message, /The role api ended 3 times \(exit code 7\)\. It said last: "cannot open the database"\. Type: sandglass logs api/)
     return true
   })
+})
+
+test('what comes before a role runs is no time that it ran well, and is over when the role is told to stop', async () => {
+  await using place = new ScriptedHome()
+  const role = place.role('api', 'exit 7')
+  const slow = { ...role, launch: (signal: AbortSignal) => delay(40, undefined, { signal }).then(() => role.launch(signal)) }
+  await assert.rejects(place.supervise([[slow]], { stableMs: 30 }).start(), /The role api ended 3 times \(exit code 7\)/)
+  await using other = new ScriptedHome()
+  let isOver = false
+  const launch = async (signal: AbortSignal) => {
+    await once(signal, 'abort')
+    isOver = true
+    return await role.launch(signal)
+  }
+  const supervision = other.supervise([[{ ...role, launch }]])
+  const started = assert.rejects(supervision.start(), /was told to stop/)
+  await supervision.stop()
+  await started
+  assert.equal(isOver, true)
 })
 
 test('a role that runs without getting ready fails the start in time, and is stopped', async () => {

@@ -1,3 +1,4 @@
+export { freePort } from './free-port.ts'
 export { type Holdings, holdings, leaks } from './leak-check.ts'
 export { startTestPostgres, type TestPostgres } from './postgres.ts'
 export { type RecordedSpan, recordSpans } from './recorded-spans.ts'

@@ -57,7 +57,7 @@ test('two installations live side by side and know nothing of each other', async
   await theirs.remove(other.id)
 })
 
-test('down leaves sandboxes running; up finds them within ten seconds; down --sandboxes ends them', async () => {
+test('down leaves sandboxes running; up finds them, at its best within ten seconds; down --sandboxes ends them', async () => {
   const { installation } = second
   const platform = platformOf(installation)
   const kept = await platform.create({ name: 'kept', vcpu: 0.1, memoryMb: 128 })

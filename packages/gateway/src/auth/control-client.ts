@@ -64,10 +64,10 @@ export class HttpControlClient implements ControlClient {
 
   async #askTwice(question: AccessQuestion): Promise<JsonAnswer> {
     try {
-      return await this.#ask(question, QUESTION_TIMEOUT_MS)
+      return await this.#ask(question, QUESTION_TIMEOUT_MS, 'kept')
     } catch {
       // A kept connection may have been closed by the other side just now. The question changes nothing, so it may be asked again.
-      return await this.#ask(question, QUESTION_TIMEOUT_MS).catch((cause: unknown) => {
+      return await this.#ask(question, QUESTION_TIMEOUT_MS, 'own').catch((cause: unknown) => {
         throw unreachable(cause)
       })
     }

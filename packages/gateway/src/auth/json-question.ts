@@ -6,20 +6,26 @@ import { Agent, type IncomingMessage, request as plainRequest } from 'node:http'
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https'
 import { text } from 'node:stream/consumers'
 
-/** A burst of first commands asks as many questions at once; more connections than this cost more than they bring. */
-const AGENT = { keepAlive: true, maxSockets: 16 }
+/**
+ * A burst of first commands asks as many questions at once; more connections than this cost more than they bring. One that nobody needs is closed before
+ * the control plane closes it (`keepAliveTimeout` of its server).
+ */
+const AGENT = { keepAlive: true, maxSockets: 16, timeout: 60_000 }
 
 export type JsonAnswer = { readonly status: number; readonly value: unknown }
 
-/** @throws Error when there is no answer in JSON within `timeoutMs` */
-export type JsonQuestion = (body: unknown, timeoutMs: number) => Promise<JsonAnswer>
+/**
+ * @param over a connection of its own is none that was kept too long
+ * @throws Error when there is no answer in JSON within `timeoutMs`
+ */
+export type JsonQuestion = (body: unknown, timeoutMs: number, over: 'kept' | 'own') => Promise<JsonAnswer>
 
 export function jsonQuestion(url: URL, headers: Readonly<Record<string, string>>): JsonQuestion {
   const isTls = url.protocol === 'https:'
-  const agent = isTls ? new TlsAgent(AGENT) : new Agent(AGENT)
+  const kept = isTls ? new TlsAgent(AGENT) : new Agent(AGENT)
   const open = isTls ? tlsRequest : plainRequest
 
-  function post(body: string, signal: AbortSignal): Promise<IncomingMessage> {
+  function post(body: string, agent: Agent | false, signal: AbortSignal): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const length = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
       const request = open(url, { method: 'POST', agent, signal, headers: { ...headers, ...length } })
@@ -29,8 +35,8 @@ export function jsonQuestion(url: URL, headers: Readonly<Record<string, string>>
     })
   }
 
-  return async (body, timeoutMs) => {
-    const response = await post(JSON.stringify(body), AbortSignal.timeout(timeoutMs))
+  return async (body, timeoutMs, over) => {
+    const response = await post(JSON.stringify(body), over === 'kept' ? kept : false, AbortSignal.timeout(timeoutMs))
     return { status: response.statusCode ?? 0, value: JSON.parse(await text(response)) }
   }
 }

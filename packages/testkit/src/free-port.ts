@@ -8,6 +8,7 @@ import { createServer } from 'node:net'
 const LOWEST_PORT = 20_000
 /** From here on the kernel takes local ports for connections. */
 const CONNECTION_PORTS = 32_768
+const TRIES = 100
 
 function canListen(port: number): Promise<boolean> {
   return new Promise((resolve) => {
@@ -18,8 +19,9 @@ function canListen(port: number): Promise<boolean> {
 }
 
 export async function freePort(): Promise<number> {
-  for (;;) {
+  for (let tries = 0; tries < TRIES; tries += 1) {
     const port = randomInt(LOWEST_PORT, CONNECTION_PORTS)
     if (await canListen(port)) return port
   }
+  throw new Error(`none of ${TRIES} ports from ${LOWEST_PORT} on is free`)
 }
