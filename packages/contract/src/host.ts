@@ -55,7 +55,7 @@ export const DrainHostSchema = closed(
         minimum: LIMITS.drainSecondsMin,
         maximum: LIMITS.drainSecondsMax,
         default: LIMITS.drainSecondsDefault,
-        description: 'From now on. A drain that is under way is never given more time by another one; it may be given less.',
+        description: 'From now on. A drain that is under way is never given more time by another one; it may be given less. Without it, it keeps its own.',
       }),
     ),
   },

@@ -145,6 +145,22 @@ describe('a drain', () => {
     assert.deepEqual(await first.rows("SELECT count(*)::int AS count FROM sandglass.audit_log WHERE action = 'sandbox.retire'"), [{ count: 1 }])
   })
 
+  test('without a deadline has the default one, and its repetition leaves the deadline of the first alone', async () => {
+    await using rig = await startRig(postgres.current, still())
+    await rig.host({ name: 'one' })
+    await rig.host({ name: 'two' })
+    const drain = async (path: string, body: object) => (await ask(rig, 'POST', path, body)).body.drain ?? assert.fail('no drain')
+    const byDefault = await drain('/one/drain', {})
+    assert.equal(Math.round((Date.parse(byDefault.deadline_at) - Date.parse(byDefault.started_at)) / 1_000), LIMITS.drainSecondsDefault)
+    const long = await drain('/two/drain', { deadline_seconds: 86_400 })
+    assert.deepEqual(await drain('/two/drain', {}), long)
+    const rows = await rig.rows<{ detail: object }>("SELECT detail FROM sandglass.audit_log WHERE action = 'host.drain' ORDER BY id")
+    assert.deepEqual(
+      rows.map((row) => row.detail),
+      [{ deadline_seconds: LIMITS.drainSecondsDefault }, { deadline_seconds: 86_400 }],
+    )
+  })
+
   test('is called off by uncordon, in the middle of it too', async () => {
     await using rig = await startRig(postgres.current, still())
     await rig.host({ name: 'one' })

@@ -14,7 +14,7 @@ export type ListHostsOptions = ListOptions & {
 }
 
 export type DrainHostOptions = CallOptions & {
-  /** 10 to 604,800, default 600. A drain that is under way is never given more time, it may be given less. */
+  /** 10 to 604,800, default 600. A drain that is under way is never given more time, it may be given less; without this it keeps its own deadline. */
   readonly deadlineSeconds?: number | undefined
 }
 

@@ -19,7 +19,7 @@ export const command: Command = {
 ${LIMITS.drainEndSeconds} seconds before the deadline and is ended then. Waits until nothing is left and says on standard error what it waits for; ends with 125 when
 the deadline has passed and something is left. Ctrl-C ends the waiting, not the drain: host uncordon calls that off.
 
-  --deadline S   seconds from now, ${LIMITS.drainSecondsMin} or more. Default ${LIMITS.drainSecondsDefault}. Never gives a drain that is under way more time
+  --deadline S   seconds from now, ${LIMITS.drainSecondsMin} or more. Default ${LIMITS.drainSecondsDefault}. A drain that is under way keeps its deadline without it, and never gets more time
   --no-wait      do not wait`,
   run,
 }

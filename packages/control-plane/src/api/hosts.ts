@@ -1,5 +1,5 @@
 /** /v1/hosts */
-import { type Host, LIMITS } from '@sandglass/contract'
+import type { Host } from '@sandglass/contract'
 import type { FastifyInstance } from 'fastify'
 import { ambiguousHost, hostNotFound, NAMED_HOSTS } from '../services/host-refusals.ts'
 import { cordonHost, drainHost, type HostRequest, labelHost, removeHost, uncordonHost } from '../services/operate-hosts.ts'
@@ -48,8 +48,8 @@ export function hostRoutes(app: FastifyInstance, context: RouteContext): void {
   })
 
   route(app, context, 'drainHost', async (call) => {
-    const deadlineSeconds = call.body.deadline_seconds ?? LIMITS.drainSecondsDefault
-    void call.reply.code(202).send(await told(await drainHost(context, { ...requestOf(call), deadlineSeconds })))
+    const id = await drainHost(context, { ...requestOf(call), deadlineSeconds: call.body.deadline_seconds })
+    void call.reply.code(202).send(await told(id))
   })
 
   route(app, context, 'removeHost', async (call) => {

@@ -2,7 +2,7 @@
  * What operators do with hosts. Each is one transaction that locks the host's row, then its lease, then its capacity, and may be repeated: what is so
  * already stays so and makes no audit row.
  */
-import { CodedError, ERRORS, type HostLabels, type UpdateHost } from '@sandglass/contract'
+import { CodedError, ERRORS, type HostLabels, LIMITS, type UpdateHost } from '@sandglass/contract'
 import type { Context } from '../context.ts'
 import { changedLabels } from '../domain/host/labels.ts'
 import { wakeDrain, wakePlacement, wakePool } from '../events/wake-bus.ts'
@@ -42,11 +42,11 @@ export async function uncordonHost(context: Context, request: HostRequest): Prom
   })
 }
 
-export async function drainHost(context: Context, request: HostRequest & { readonly deadlineSeconds: number }): Promise<string> {
+export async function drainHost(context: Context, request: HostRequest & { readonly deadlineSeconds: number | undefined }): Promise<string> {
   const { deadlineSeconds } = request
   return await change(context, request, async (tx, { id }) => {
     if (!(await drainHostRow(tx, id, deadlineSeconds))) return
-    await note(tx, request, id, 'host.drain', { deadline_seconds: deadlineSeconds })
+    await note(tx, request, id, 'host.drain', { deadline_seconds: deadlineSeconds ?? LIMITS.drainSecondsDefault })
     tx.wake(wakePlacement, wakeDrain(id))
   })
 }

@@ -1,5 +1,5 @@
 /** What operators change of hosts: cordon, drain, labels, removal; and what drains find to end. The lock of them all is the host's own row. */
-import type { HostLabels, RestartPolicy } from '@sandglass/contract'
+import { type HostLabels, LIMITS, type RestartPolicy } from '@sandglass/contract'
 import { invariant } from '../domain/invariant.ts'
 import type { Queryable, Transaction } from './database.ts'
 import type { SandboxRow } from './sandboxes.ts'
@@ -37,8 +37,9 @@ export const cordonHostRow = async (tx: Transaction, hostId: string): Promise<bo
 
 export const uncordonHostRow = async (tx: Transaction, hostId: string): Promise<boolean> => (await tx.run(uncordon, [hostId])).length === 1
 
-export const drainHostRow = async (tx: Transaction, hostId: string, deadlineSeconds: number): Promise<boolean> =>
-  (await tx.run(drain, [hostId, deadlineSeconds]))[0]?.changed ?? false
+/** @param deadlineSeconds undefined: the default one for a drain that begins, and no other for one that is under way */
+export const drainHostRow = async (tx: Transaction, hostId: string, deadlineSeconds: number | undefined): Promise<boolean> =>
+  (await tx.run(drain, [hostId, deadlineSeconds ?? null, LIMITS.drainSecondsDefault]))[0]?.changed ?? false
 
 /** @param endMs how long before its deadline a drain ends what still runs; the same below */
 export const drainingSandboxes = async (db: Queryable, endMs: number, limit: number): Promise<DrainingRow[]> => await db.run(draining, [endMs, limit])
