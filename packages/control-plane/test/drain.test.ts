@@ -4,6 +4,7 @@ import { describe, test } from 'node:test'
 import { LIMITS } from '@sandglass/contract'
 import { until } from '@sandglass/testkit'
 import { reconcileDrains } from '../src/reconcilers/drain.ts'
+import { drainingSandboxes } from '../src/store/host-changes.ts'
 import { type Rig, type RigOptions, startRig, usePostgres } from './harness.ts'
 import { actions, ask, told } from './host-operator.ts'
 
@@ -102,6 +103,25 @@ describe('a drain', () => {
     )
     const { status, generation } = await rig.get(finishes.id)
     assert.deepEqual([status, generation], ['ready', finishes.generation])
+  })
+
+  test('finds what moves at once first, however much may finish, and of that what is ended soonest', async () => {
+    await using rig = await startRig(postgres.current, still())
+    await rig.host({ name: 'later' })
+    const finishesLater = (await rig.create()).body.id
+    await ask(rig, 'POST', '/later/cordon')
+    await rig.host({ name: 'soon' })
+    const finishesSoon = (await rig.create()).body.id
+    const moves = (await rig.create({ restart_policy: 'on_host_loss' })).body.id
+    await rig.stop()
+    await rig.rows(
+      `UPDATE sandglass.host_capacity SET cordoned = true, drain_started_at = clock_timestamp(),
+        drain_deadline_at = clock_timestamp() + CASE h.name WHEN 'soon' THEN interval '1 h' ELSE interval '2 h' END FROM sandglass.hosts h WHERE h.id = host_id`,
+    )
+    const found = async (limit: number) =>
+      (await drainingSandboxes(rig.db.for('reconcilers'), LIMITS.drainEndSeconds * 1_000, limit)).map((row) => row.sandbox_id)
+    assert.deepEqual(await found(3), [moves, finishesSoon, finishesLater])
+    assert.deepEqual(await found(1), [moves])
   })
 
   test('moves a start whatever attempts it has had; alone, it waits for another host', async () => {
