@@ -195,6 +195,21 @@ describe('what waits for room', () => {
     await assertExact(rig)
   })
 
+  test('counts from when it is wanted: an old sandbox that was started again keeps pools from the room like a new one', async () => {
+    await using rig = await startRig(postgres.current)
+    await rig.host({ capacity: { vcpu: 4, memory_mb: 600, disk_gb: 100 } })
+    const { id } = (await rig.create()).body
+    await rig.run('stop', id)
+    await rig.create()
+    await rig.rows("UPDATE sandglass.sandboxes SET created_at = created_at - interval '1 h' WHERE id = $1", [id])
+    await rig.run('start', id, { wait: 0 })
+    assert.match(await until('a reason', async () => (await rig.get(id)).unschedulable_reason), /^no_capacity: /)
+    const waits = () => rig.modules.pools.isAnythingWaitingForRoom(rig.db.for('reconcilers'))
+    assert.equal(await waits(), true)
+    await rig.rows("UPDATE sandglass.sandboxes SET wanted_since = wanted_since - interval '1 h' WHERE id = $1", [id])
+    assert.equal(await waits(), false, 'what has waited long no longer does')
+  })
+
   test('of many tenants takes turns', async () => {
     await using rig = await startRig(postgres.current)
     const alice = await rig.newKey('alice')
