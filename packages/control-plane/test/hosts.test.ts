@@ -14,6 +14,10 @@ const BIG_HOST = { vcpu: 64, memory_mb: 200_000, disk_gb: 2_000 }
 const assignmentsOn = async (rig: Rig, hostId: string): Promise<number> =>
   (await rig.rows<{ count: number }>('SELECT count(*)::int AS count FROM sandglass.assignments WHERE host_id = $1', [hostId]))[0]?.count ?? 0
 
+/** So many transactions of this database wait for a lock. */
+const waitForLocks = async (rig: Rig, count: number): Promise<boolean> =>
+  (await rig.rows("SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")).length >= count
+
 describe('a host', () => {
   test('is told with its capacity, labels, lease and live assignments, by id and by name', async () => {
     await using rig = await startRig(postgres.current)
@@ -218,6 +222,27 @@ describe('removal', () => {
     await host.reboot()
     const back = await told(rig, 'one')
     assert.deepEqual([back.pool.target, back.pool.held, back.reserved.memory_mb], [0, 0, 0])
+  })
+
+  test('under way when the host registers anew: it comes back, and is not held by a host that is in no list', async () => {
+    await using rig = await startRig(postgres.current)
+    const host = await rig.host({ name: 'one' })
+    const holder = await rig.sql.connect()
+    try {
+      await holder.query('BEGIN')
+      await holder.query('SELECT FROM sandglass.host_capacity WHERE host_id = $1 FOR UPDATE', [host.id])
+      const removing = ask(rig, 'DELETE', '/one')
+      await until('the removal to wait, with the lease taken', () => waitForLocks(rig, 1))
+      const registering = host.reboot()
+      await until('the registration to wait for the removal', () => waitForLocks(rig, 2))
+      await holder.query('COMMIT')
+      assert.equal((await removing).status, 204)
+      await registering
+    } finally {
+      holder.release()
+    }
+    const { status, epoch } = await told(rig, 'one')
+    assert.deepEqual([status, epoch], ['cordoned', 2])
   })
 
   test('racing creates: either it is refused, or nothing is there and nothing comes', async () => {

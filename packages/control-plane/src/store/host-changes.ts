@@ -16,7 +16,7 @@ const setLabels = statement('hosts/set-labels')
 const endLease = statement('hosts/end-lease')
 const countLive = statement<{ live: number; wanted: number }>('hosts/count-live')
 const remove = statement('hosts/remove')
-const comeBack = statement<{ id: string }>('hosts/return')
+const comeBack = statement<{ was_removed: boolean }>('hosts/return')
 
 export type DrainingRow = {
   readonly host_id: string
@@ -68,5 +68,5 @@ export async function removeHostRow(tx: Transaction, hostId: string): Promise<vo
   await tx.run(remove, [hostId])
 }
 
-/** @returns true for a host that was removed */
-export const returnHost = async (tx: Transaction, hostId: string): Promise<boolean> => (await tx.run(comeBack, [hostId])).length === 1
+/** Locks the host's row. @returns true for a host that was removed */
+export const returnHost = async (tx: Transaction, hostId: string): Promise<boolean> => (await tx.run(comeBack, [hostId]))[0]?.was_removed ?? false
