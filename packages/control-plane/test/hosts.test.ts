@@ -170,6 +170,35 @@ describe('cordon', () => {
   })
 })
 
+test('a host that registers and an operator take their locks in one order, so that neither fails for the other', async () => {
+  const goOn = Promise.withResolvers<void>()
+  let registered = 0
+  const reach = async (point: string): Promise<void> => {
+    if (point === 'register.committed') registered += 1
+    if (registered === 2) await goOn.promise
+  }
+  await using rig = await startRig(postgres.current, { faults: { reach } })
+  const host = await rig.host({ name: 'one' })
+  const registering = host.register()
+  await until('its epoch', () => registered === 2)
+  const holder = await rig.sql.connect()
+  try {
+    // As operators do: the host, then its capacity.
+    await holder.query('BEGIN')
+    await holder.query('SELECT FROM sandglass.hosts WHERE id = $1 FOR NO KEY UPDATE', [host.id])
+    goOn.resolve()
+    await until('the registration to wait', () => waitForLocks(rig, 1))
+    await holder.query("SET LOCAL lock_timeout = '5 s'")
+    await holder.query('UPDATE sandglass.host_capacity SET cordoned = true WHERE host_id = $1', [host.id])
+    await holder.query('COMMIT')
+    assert.equal((await registering).epoch, 2)
+  } finally {
+    holder.release()
+  }
+  const { cordoned, capacity } = await told(rig, 'one')
+  assert.deepEqual([cordoned, capacity.memory_mb], [true, 8_192])
+})
+
 describe('removal', () => {
   test('is refused while anything is assigned, with what to do', async () => {
     await using rig = await startRig(postgres.current)
