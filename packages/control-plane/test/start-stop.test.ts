@@ -258,6 +258,17 @@ describe('deadlines', () => {
     assert.equal((await rig.run('start', made.id)).body.expires_at, extended.body.expires_at)
   })
 
+  test('an extension of a stopped one is of its life too: started again it has what was asked for', async () => {
+    await using rig = await startRig(postgres.current)
+    await rig.host()
+    const { body: made } = await rig.create({ ttl_seconds: 600 })
+    const { body: stopped } = await rig.run('stop', made.id)
+    const extended = await rig.call<Sandbox>('POST', `/v1/sandboxes/${made.id}/extend`, { body: { ttl_seconds: 86_400 } })
+    assert.equal(extended.body.expires_at, stopped.expires_at, 'the record is kept for longer already')
+    const seconds = (Date.parse((await rig.run('start', made.id)).body.expires_at) - Date.parse(stopped.ended_at ?? '')) / 1_000
+    assert.ok(seconds >= 86_400 && seconds < 86_500, `${seconds} s`)
+  })
+
   test('a stopped one whose deadline has passed is deleted', async () => {
     await using rig = await startRig(postgres.current)
     await rig.host()
