@@ -51,6 +51,7 @@ test('whatever the snapshot: what is retired may be lost, nothing that is due is
       for (const { observed, sandboxId, policy } of retire) {
         const plan = planLoss({ observed, startAttempts: 99, restartPolicy: policy, restarts: 99 }, { reason: 'host_drained', detail: null }, PAUSES)
         assert.notEqual(plan.move, 'none', sandboxId)
+        if (plan.move === 'retry') assert.deepEqual([plan.retryAfterMs, plan.startAttempts], [0, 98], 'at once, and it uses nothing up')
         if (plan.move === 'restart') assert.deepEqual([plan.retryAfterMs, plan.restarts], [0, 99], 'at once, and it uses nothing up')
       }
       for (const left of draining.filter((candidate) => !retire.includes(candidate))) {

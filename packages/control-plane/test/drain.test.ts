@@ -138,6 +138,21 @@ describe('a drain', () => {
     await until('it to run', async () => (await rig.get(id)).status === 'ready')
   })
 
+  test('takes no attempt from a start that it moves', async () => {
+    await using rig = await startRig(postgres.current)
+    const host = await rig.host({ name: 'one', starts: ['hang'] })
+    const { id } = (await rig.create({}, { wait: 0 })).body
+    await until('its ticket', () => host.starts[0])
+    await ask(rig, 'POST', '/one/drain', {})
+    const failures = Array.from({ length: LIMITS.startAttempts - 1 }, () => 'fail' as const)
+    const other = await rig.host({ name: 'two', starts: [...failures, 'ready'] })
+    const end = await until('it to run or to be given up', async () => {
+      const { status } = await rig.get(id)
+      return ['ready', 'failed'].includes(status) ? status : undefined
+    })
+    assert.deepEqual([end, other.starts.length], ['ready', LIMITS.startAttempts])
+  })
+
   test('twice, from two control planes, is one drain; another one gives less time, never more', async () => {
     await using first = await startRig(postgres.current, still())
     await using second = await startRig(postgres.current, still({ twinOf: first }))

@@ -11,7 +11,7 @@ export type LossReason = 'start_failed' | 'start_refused' | 'start_timeout' | 'r
 export type Loss = { readonly reason: LossReason; readonly detail: string | null }
 
 export type LossPlan =
-  | { readonly move: 'retry'; readonly retryAfterMs: number; readonly statusReason: string }
+  | { readonly move: 'retry'; readonly retryAfterMs: number; readonly statusReason: string; readonly startAttempts: number }
   | { readonly move: 'restart'; readonly retryAfterMs: number; readonly statusReason: string; readonly restarts: number }
   | { readonly move: 'fail'; readonly statusReason: string; readonly startFailed: boolean }
   | { readonly move: 'none' }
@@ -39,7 +39,7 @@ export function lossText(loss: Loss): string {
 
 export type LostSandbox = {
   readonly observed: SandboxStatus
-  /** How many times this run was placed. */
+  /** How many times this run was placed, drains aside. */
   readonly startAttempts: number
   readonly restartPolicy: RestartPolicy
   /** Restarts by policy in a row. */
@@ -50,13 +50,15 @@ export function planLoss(sandbox: LostSandbox, loss: Loss, pauses: Pauses): Loss
   const statusReason = lossText(loss)
   switch (sandbox.observed) {
     case 'assigned':
-    case 'starting':
-      // No fault of the start: it goes on elsewhere, whatever attempts it has had.
-      if (loss.reason === 'host_drained') return { move: 'retry', retryAfterMs: 0, statusReason }
-      if (sandbox.startAttempts < LIMITS.startAttempts) {
-        return { move: 'retry', retryAfterMs: pauses.retryBaseMs * 2 ** (sandbox.startAttempts - 1), statusReason }
+    case 'starting': {
+      const { startAttempts } = sandbox
+      // No fault of the start: it goes on elsewhere, whatever attempts it has had, and this was none of them.
+      if (loss.reason === 'host_drained') return { move: 'retry', retryAfterMs: 0, statusReason, startAttempts: startAttempts - 1 }
+      if (startAttempts < LIMITS.startAttempts) {
+        return { move: 'retry', retryAfterMs: pauses.retryBaseMs * 2 ** (startAttempts - 1), statusReason, startAttempts }
       }
       return { move: 'fail', statusReason, startFailed: true }
+    }
     case 'ready':
       return planRestart(sandbox, loss, pauses.restartBaseMs)
     default:

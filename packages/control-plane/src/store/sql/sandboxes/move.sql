@@ -8,7 +8,7 @@ WITH moved AS (
     status_reason = CASE WHEN $4 IN ('ready') THEN NULL WHEN $14::integer IS NOT NULL THEN $7 ELSE coalesce($7, status_reason) END,
     unschedulable_reason = CASE WHEN $4 = 'pending' AND $14::integer IS NULL THEN unschedulable_reason END,
     host_id = coalesce($8, host_id),
-    start_attempts = CASE WHEN $14::integer IS NOT NULL THEN 0 WHEN $4 = 'assigned' THEN start_attempts + 1 ELSE start_attempts END,
+    start_attempts = CASE WHEN $14::integer IS NOT NULL THEN 0 WHEN $4 = 'assigned' THEN start_attempts + 1 ELSE coalesce($17::integer, start_attempts) END,
     restarts = coalesce($14, restarts),
     wanted_since = CASE WHEN $14::integer IS NULL THEN wanted_since ELSE clock_timestamp() + make_interval(secs => coalesce($9::integer, 0) / 1000.0) END,
     retry_at = CASE WHEN $9::integer IS NULL THEN NULL ELSE clock_timestamp() + make_interval(secs => $9::integer / 1000.0) END,
