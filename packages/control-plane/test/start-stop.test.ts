@@ -192,6 +192,28 @@ describe('start', () => {
     assert.deepEqual(await held(rig), ONE)
   })
 
+  test('before the stop is proved it says what it waits for, also of a host that is lost', async () => {
+    await using rig = await startRig(postgres.current)
+    const host = await rig.host({ provesEnds: false })
+    const { body: made } = await rig.create()
+    const { body: stopping } = await rig.run('stop', made.id, { wait: 0 })
+    await rig.rows("UPDATE sandglass.host_leases SET renewed_at = clock_timestamp() - interval '31 s'")
+    const { body: started } = await rig.run('start', made.id, { wait: 0 })
+    assert.equal(started.unschedulable_reason, `awaiting_end: host ${host.id} has not proved the end of its earlier run`)
+    await host.renew()
+    await host.ended(made.id, stopping.generation)
+    assert.equal((await settled(rig, made.id, 'ready')).unschedulable_reason, null)
+    await rig.run('stop', made.id, { wait: 0 })
+    await rig.rows('UPDATE sandglass.host_capacity SET cordoned = true')
+    const { body: again } = await rig.run('start', made.id, { wait: 0 })
+    await host.ended(made.id, again.generation)
+    await until('another reason', async () => (await rig.get(made.id)).unschedulable_reason?.startsWith('no_suitable_host: '))
+    const { body: stopped } = await rig.run('stop', made.id, { wait: 0 })
+    assert.deepEqual([stopped.status, stopped.unschedulable_reason], ['stopped', null])
+    const { body: last } = await rig.run('start', made.id, { wait: 0 })
+    assert.doesNotMatch(last.unschedulable_reason ?? '', /^awaiting_end/, 'nothing of it is left to be proved')
+  })
+
   test('past the quota it is refused and stays stopped, with nothing changed', async () => {
     await using rig = await startRig(postgres.current)
     await rig.host()

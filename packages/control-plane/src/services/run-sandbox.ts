@@ -97,8 +97,9 @@ type Change = {
 
 /** Order of locks: sandbox and assignment are held, the quota is last. */
 async function apply(tx: Transaction, { want, principal, requestId, traceparent }: RunRequest, { row, assignment, operationId, move }: Change): Promise<void> {
+  const unschedulableReason = assignment && `awaiting_end: host ${assignment.host_id} has not proved the end of its earlier run`
   await together([
-    moveLocked(tx, row, move, move === 'start' ? { operationId, restarts: 0, traceparent } : { operationId, statusReason: STOP_REASON }),
+    moveLocked(tx, row, move, move === 'start' ? { operationId, restarts: 0, traceparent, unschedulableReason } : { operationId, statusReason: STOP_REASON }),
     // Whoever waited for what was wanted before.
     endOperation(tx, row.operation_id, problemOf(move === 'start' ? STARTED_AGAIN : STOPPED_BEFORE)),
     audit(tx, { tenantId: row.tenant_id, actor: principal.actor, action: `sandbox.${want}`, subject: row.id, requestId }),

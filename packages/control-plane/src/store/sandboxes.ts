@@ -141,6 +141,8 @@ export type MoveDetails = {
   readonly restarts?: number
   /** Of the request that a run begins by. */
   readonly traceparent?: string | undefined
+  /** Of a run that begins and cannot be placed yet. */
+  readonly unschedulableReason?: string | undefined
   /** Attempts of this run that count; a placement counts itself. Default: those so far. */
   readonly startAttempts?: number
 }
@@ -175,6 +177,7 @@ export async function moveSandbox(
     name === 'stop' || name === 'halt' ? LIMITS.stoppedLifeSeconds : null,
     details.traceparent ?? null,
     details.startAttempts ?? null,
+    details.unschedulableReason ?? null,
   ])
   if (row !== undefined) tx.wake(wakeSandbox(row.id, row.generation))
   return row

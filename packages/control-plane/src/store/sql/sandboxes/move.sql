@@ -6,7 +6,7 @@ WITH moved AS (
     desired = $5,
     generation = generation + $6,
     status_reason = CASE WHEN $4 IN ('ready') THEN NULL WHEN $14::integer IS NOT NULL THEN $7 ELSE coalesce($7, status_reason) END,
-    unschedulable_reason = CASE WHEN $4 = 'pending' AND $14::integer IS NULL THEN unschedulable_reason END,
+    unschedulable_reason = CASE WHEN $4 = 'pending' AND $14::integer IS NULL THEN unschedulable_reason ELSE $18 END,
     host_id = coalesce($8, host_id),
     start_attempts = CASE WHEN $14::integer IS NOT NULL THEN 0 WHEN $4 = 'assigned' THEN start_attempts + 1 ELSE coalesce($17::integer, start_attempts) END,
     restarts = coalesce($14, restarts),
