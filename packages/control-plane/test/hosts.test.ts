@@ -72,6 +72,19 @@ describe('a host', () => {
     const nobody = await ask(rig, 'POST', '/nobody/drain', {})
     assert.deepEqual([nobody.status, nobody.problem?.detail], [404, 'There is no host nobody. List the hosts that there are.'])
   })
+
+  test('is the one of an id, also where another one has that for a name', async () => {
+    await using rig = await startRig(postgres.current)
+    const { id } = await rig.host({ name: 'one' })
+    await rig.host({ name: id })
+    for (const change of [
+      await ask(rig, 'POST', `/${id}/cordon`),
+      await ask(rig, 'PATCH', `/${id}`, { labels: { zone: 'a' } }),
+      await ask(rig, 'GET', `/${id}`),
+    ]) {
+      assert.deepEqual([change.body.id, change.body.status], [id, 'cordoned'])
+    }
+  })
 })
 
 describe('labels', () => {

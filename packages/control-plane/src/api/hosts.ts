@@ -16,7 +16,7 @@ export function hostRoutes(app: FastifyInstance, context: RouteContext): void {
   const told = async (hostId: string): Promise<Host> => {
     const [row] = await listHosts(context.db, leaseMs, { idOrName: hostId, limit: 1 })
     // Another operator's removal came behind the change.
-    if (row === undefined) throw hostNotFound(hostId)
+    if (row?.id !== hostId) throw hostNotFound(hostId)
     return hostView(row)
   }
 

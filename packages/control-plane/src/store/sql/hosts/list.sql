@@ -1,4 +1,5 @@
--- `sandboxes` counts live assignments; `may_finish` those of them that nobody has ordered to end, and only on hosts that are drained.
+-- `sandboxes` counts live assignments; `may_finish` those of them that nobody has ordered to end, and only on hosts that are drained. The host of the
+-- id $2 comes before those of that name.
 SELECT * FROM (
   SELECT host.*, (host.lease_age_seconds IS NULL OR host.lease_age_seconds * 1000 > $1::integer) AS lost,
     CASE
@@ -31,5 +32,5 @@ SELECT * FROM (
   ) host
 ) told
 WHERE $7::text IS NULL OR status = $7
-ORDER BY created_at DESC, id DESC
+ORDER BY id = $2 DESC, created_at DESC, id DESC
 LIMIT $5
