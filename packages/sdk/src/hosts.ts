@@ -1,4 +1,7 @@
-/** Hosts, for operators. Named by id, or by a name that only one of them has. Every change may be repeated: what is so already stays so. */
+/**
+ * Hosts, for operators. Named by id, or by a name that only one of them has. Every change may be repeated: what is so already stays so; a second removal finds
+ * no host.
+ */
 import { type Host, HostSchema, type HostStatus } from '@sandglass/contract/host'
 import { HostListSchema } from '@sandglass/contract/public-api'
 import { parserOf } from '@sandglass/contract/schema'

@@ -1,4 +1,4 @@
-/** Hosts, for operators. Every change may be repeated: what is so already stays so. */
+/** Hosts, for operators. Every change may be repeated: what is so already stays so; a second removal finds no host. */
 import Type from 'typebox'
 import { DrainHostSchema, HostSchema, HostStatusSchema, UpdateHostSchema } from '../host.ts'
 import { closed } from '../schema.ts'

@@ -1,6 +1,6 @@
 /**
  * What operators do with hosts. Each is one transaction that locks the host's row, then its lease, then its capacity, and may be repeated: what is so
- * already stays so and makes no audit row.
+ * already stays so and makes no audit row. To a second removal there is no such host.
  */
 import { CodedError, ERRORS, type HostLabels, LIMITS, type UpdateHost } from '@sandglass/contract'
 import type { Context } from '../context.ts'
