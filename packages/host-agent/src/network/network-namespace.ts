@@ -5,7 +5,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { launchProgram } from '../processes/launch-program.ts'
+import { runCommand } from '../processes/run-command.ts'
 
 const DIRECTORY = '/run/netns'
 
@@ -17,7 +17,7 @@ export async function createNamespace(name: string, signal?: AbortSignal): Promi
   await mkdir(DIRECTORY, { recursive: true })
   await writeFile(namespacePath(name), '', { flag: 'wx' })
   // One process makes the namespace, binds it to the file and raises the interface; `ip netns add` would need a second one.
-  await launchProgram('unshare', [`--net=${namespacePath(name)}`, 'ip', 'link', 'set', 'lo', 'up'], { signal })
+  await runCommand('unshare', [`--net=${namespacePath(name)}`, 'ip', 'link', 'set', 'lo', 'up'], { signal })
 }
 
 /** Idempotent. */
@@ -25,10 +25,10 @@ export async function removeNamespace(name: string): Promise<void> {
   const path = namespacePath(name)
   if (!existsSync(path)) return
   try {
-    await launchProgram('ip', ['netns', 'delete', name])
+    await runCommand('ip', ['netns', 'delete', name])
   } catch {
     // A file without a namespace bound to it, left by a crash between the two.
-    await launchProgram('umount', ['-l', path]).catch(() => undefined)
+    await runCommand('umount', ['-l', path]).catch(() => '')
     await rm(path, { force: true })
   }
 }

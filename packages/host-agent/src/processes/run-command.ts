@@ -3,8 +3,7 @@ import { spawn } from 'node:child_process'
 import { LIMITS } from '@sandglass/contract'
 
 const OUTPUT_BYTES = 64 * 1024
-/** Of every program that the agent starts. */
-export const COMMAND_ENVIRONMENT = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LANG: 'C.UTF-8' }
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 export type CommandOptions = {
   readonly timeoutMs?: number
@@ -26,7 +25,7 @@ export function runCommand(command: string, args: readonly string[], options: Co
     const child = spawn(command, args, {
       stdio: ['ignore', detached ? 'ignore' : 'pipe', detached ? 'ignore' : 'pipe'],
       detached,
-      env: { ...COMMAND_ENVIRONMENT, ...env },
+      env: { PATH, LANG: 'C.UTF-8', ...env },
       timeout: timeoutMs,
       killSignal: 'SIGKILL',
       ...(signal === undefined ? {} : { signal }),

@@ -10,7 +10,6 @@ import { join } from 'node:path'
 import { parserOf } from '@sandglass/contract'
 import Type from 'typebox'
 import { parseRuntimeName, RUNTIME_NAME_SHAPE, type RuntimeName } from '../../domain/runtime-name.ts'
-import { launchProgram } from '../../processes/launch-program.ts'
 import { argvOf, type ListedProcess, listProcesses } from '../../processes/process-table.ts'
 import { runCommand } from '../../processes/run-command.ts'
 import type { Launch } from '../contract.ts'
@@ -41,7 +40,7 @@ export async function runDetached(runsc: Runsc, launch: Launch, signal: AbortSig
   ]
   try {
     // The guest's first process inherits these descriptors, so they are the null device: a pipe would break, a file would fill the disk.
-    await launchProgram(runsc.binary, [...flags, 'run', '--detach', '--bundle', paths.bundle, name], { signal, leavesOthers: true, onSpawn: spawned })
+    await runCommand(runsc.binary, [...flags, 'run', '--detach', '--bundle', paths.bundle, name], { signal, detached: true, onSpawn: spawned })
   } catch (cause) {
     signal.throwIfAborted()
     throw new Error(`the runtime did not start: ${await lastError(paths.log)}`, { cause })
