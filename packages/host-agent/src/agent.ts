@@ -103,7 +103,7 @@ export async function startAgent(configuration: Configuration, world: AgentWorld
     token,
     route: (target) => routeTo(workers, target),
     usage: (target) => usageOf(workers, lifecycle, target),
-    commandBegins: () => pools.commandBegins(),
+    firstCommandBegins: () => pools.firstCommandBegins(),
     tracing,
     log,
   })

@@ -49,7 +49,7 @@ class Plane {
       token,
       tracing,
       log: silentLog,
-      commandBegins: () => {
+      firstCommandBegins: () => {
         commands += 1
         return () => {
           commands += 1
@@ -179,11 +179,12 @@ test('what a sandbox uses is answered by the host, for that generation only, and
   assert.equal(requests, 0)
 })
 
-test('a request that starts a program is told to the host when it comes and when it is over, and no other is', async () => {
-  await using plane = await Plane.open((stream) => {
+test('the first request that starts a program is told to the host when it comes and when it is over, and no other is', async () => {
+  const serve = (stream: ServerHttp2Stream) => {
     stream.respond({ ':status': 200 })
     stream.end()
-  })
+  }
+  await using plane = await Plane.open(serve)
   commands = 0
   for (const [method, path] of [
     ['GET', '/v1/processes'],
@@ -193,7 +194,11 @@ test('a request that starts a program is told to the host when it comes and when
     await plane.gateway.send(method, path)
   assert.equal(commands, 0)
   for (const path of ['/v1/exec', '/v1/exec?kill_on_disconnect=1', '/v1/processes']) await plane.gateway.send('POST', path)
-  await until('all are over', () => commands === 6 || undefined)
+  await until('the first is over', () => commands >= 2 || undefined)
+  assert.equal(commands, 2, 'it alone was told of')
+  await using other = await Plane.open(serve)
+  await other.gateway.send('POST', '/v1/processes')
+  await until('that of another sandbox is over', () => commands === 4 || undefined)
 })
 
 test('another generation is refused before the guest hears of it', async () => {

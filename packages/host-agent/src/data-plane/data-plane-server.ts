@@ -38,8 +38,8 @@ export type DataPlaneWorld = {
   route(target: GuestTarget): GuestChannel
   /** Counted by this host. @throws CodedError as `route` */
   usage(target: GuestTarget): SandboxUsage
-  /** A guest is asked to start a program. @returns to be called when that request is over */
-  commandBegins(): () => void
+  /** A guest is asked to start its first program since this agent serves it. @returns to be called when that request is over */
+  firstCommandBegins(): () => void
   readonly tracing: Tracing
   readonly log: Log
 }
@@ -53,6 +53,7 @@ export class DataPlaneServer {
   readonly #sessions = new Set<ServerHttp2Session>()
   readonly #strangers = new Set<Http2Session>()
   readonly #streamsOf = new Map<string, number>()
+  readonly #commanded = new WeakSet<GuestChannel>()
   #url = ''
 
   constructor(world: DataPlaneWorld) {
@@ -126,7 +127,7 @@ export class DataPlaneServer {
     const method = headers[':method'] ?? 'GET'
     let done: (() => void) | undefined
     let span: OpenSpan | undefined
-    let commandEnds: (() => void) | undefined
+    let firstCommandEnds: (() => void) | undefined
     try {
       this.#world.token.check(headers.authorization)
       if (stream.session !== undefined) this.#strangers.delete(stream.session)
@@ -138,7 +139,10 @@ export class DataPlaneServer {
         return
       }
       const channel = this.#world.route(target)
-      if (method === 'POST' && COMMAND.test(target.path)) commandEnds = this.#world.commandBegins()
+      if (method === 'POST' && COMMAND.test(target.path) && !this.#commanded.has(channel)) {
+        this.#commanded.add(channel)
+        firstCommandEnds = this.#world.firstCommandBegins()
+      }
       const session = channel.connected ? channel.session() : await channel.waitForSession(LIMITS.guestChannelWaitMs)
       if (stream.destroyed) return
       const guest = session.request({
@@ -160,7 +164,7 @@ export class DataPlaneServer {
     } finally {
       span?.end()
       done?.()
-      commandEnds?.()
+      firstCommandEnds?.()
     }
   }
 

@@ -83,8 +83,8 @@ export class Pools {
     )
   }
 
-  /** A guest is asked for a command. @returns to be called when that request is over */
-  commandBegins(): () => void {
+  /** A sandbox gets its first command; later ones are its own business. @returns to be called when that request is over */
+  firstCommandBegins(): () => void {
     const command = { beganMs: this.#world.clock.nowMs() }
     this.#commands.add(command)
     this.noteWork()
@@ -231,8 +231,8 @@ export class Pools {
     try {
       for (let leftMs = this.#heldMs; leftMs > 0; leftMs = this.#heldMs) await clock.wait(leftMs, this.#closing.signal)
       this.#look()
-    } catch {
-      // The agent stops.
+    } catch (error) {
+      if (!this.#closing.signal.aborted) this.#world.log.error('pool.pause_failed', { reason: reasonOf(error) })
     } finally {
       this.#isPaused = false
     }
