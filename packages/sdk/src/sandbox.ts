@@ -143,7 +143,9 @@ export class Sandbox implements AsyncDisposable {
         return undefined
       }
       if (resource.desired !== 'running' || resource.status === 'failed') throw notReady(client, resource)
-      return new Sandbox(client, await becomeReady(client, resource, { signal, timeoutMs }))
+      if (resource.status === 'ready') return new Sandbox(client, resource)
+      // It is wanted already, so nothing is changed: a restart by policy has no operation to wait for, and asking gives it one.
+      return new Sandbox(client, await startSandbox(client, resource.id, { signal, timeoutMs }))
     } catch (error) {
       if (error instanceof SandglassError && error.code === 'sandbox_not_found') return undefined
       throw error
