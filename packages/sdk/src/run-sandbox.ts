@@ -21,8 +21,11 @@ export async function startSandbox(client: Sandglass, id: string, options: RunOp
 /** @param options `timeoutMs` default 120,000 */
 export async function stopSandbox(client: Sandglass, id: string, options: RunOptions): Promise<WireSandbox> {
   return await run(client, id, 'stop', options, async (asked, call) => {
-    if (asked.status !== 'stopping' || asked.operation_id === null) return asked
-    await client.operations.wait(asked.operation_id, call)
+    const { status, operation_id: operationId } = asked
+    if ((status !== 'stopping' && status !== 'failed') || operationId === null) return asked
+    // Of one that failed it may be the start that did: only a pending one is this stop.
+    if (status === 'failed' && (await client.operations.get(operationId, call)).status !== 'pending') return asked
+    await client.operations.wait(operationId, call)
     return await getSandbox(client, id, call)
   })
 }
