@@ -49,6 +49,38 @@ describe('a create with a key', () => {
     assert.equal(third.headers.get('idempotency-replayed'), 'true')
   })
 
+  test('one that was stopped before it was ready is told as that until it is started; from then on its repeats find the sandbox', async () => {
+    await using rig = await startRig(postgres.current)
+    const again = (wait = 0) => rig.create({ name: 'box' }, { wait, idempotencyKey: 'k' })
+    await again()
+    await rig.run('stop', 'box')
+    const stopped = await again()
+    assert.deepEqual([stopped.status, stopped.problem?.code], [409, 'sandbox_stopped'])
+    const starting = await rig.run('start', 'box', { wait: 0 })
+    const onItsWay = await again()
+    assert.deepEqual([onItsWay.status, onItsWay.body.status], [202, 'pending'], JSON.stringify(onItsWay.body))
+    assert.equal(onItsWay.headers.get('location'), starting.headers.get('location'))
+    await rig.host()
+    await rig.run('start', 'box')
+    const ready = await again()
+    assert.deepEqual([ready.status, ready.body.status], [201, 'ready'])
+    assert.equal(ready.headers.get('location'), `/v1/sandboxes/${ready.body.id}`)
+  })
+
+  test('one that was ready has been created: stopped since, 201 says so; started again, 202 until it is ready', async () => {
+    await using rig = await startRig(postgres.current)
+    await rig.host()
+    const again = () => rig.create({ name: 'box' }, { idempotencyKey: 'k' })
+    await again()
+    await rig.run('stop', 'box')
+    const stopped = await again()
+    assert.deepEqual([stopped.status, stopped.body.status], [201, 'stopped'])
+    await rig.rows('UPDATE sandglass.host_capacity SET cordoned = true')
+    const starting = await rig.run('start', 'box', { wait: 0 })
+    const onItsWay = await again()
+    assert.deepEqual([onItsWay.status, onItsWay.body.status, onItsWay.headers.get('location')], [202, 'pending', starting.headers.get('location')])
+  })
+
   test('another body is refused; the same body in another order of fields is the same', async () => {
     await using rig = await startRig(postgres.current)
     const first = await rig.create({ ttl_seconds: 60, metadata: { a: '1', b: '2' } }, { wait: 0, idempotencyKey: 'k' })

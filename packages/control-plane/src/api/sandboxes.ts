@@ -72,7 +72,10 @@ async function create(context: RouteContext, { principal, body, request, reply }
   }
 }
 
-/** A repeat, a create that nobody waits for, that failed or takes long, or one that another process saw through: what it has come to is read. */
+/**
+ * A repeat, a create that nobody waits for, that failed or takes long, or one that another process saw through: what it has come to is read. A start since
+ * has undone what ended the create; one that is on its way is 202 again, whatever it has been.
+ */
 async function answerAsItIs(
   context: RouteContext,
   made: CreateIds,
@@ -80,12 +83,13 @@ async function answerAsItIs(
   { principal, request, reply }: Pick<Call<'createSandbox'>, 'principal' | 'request' | 'reply'>,
 ): Promise<void> {
   const operation = await awaitOperation(context, principal.tenantId, made.operationId, waitMs, waitSignal(reply))
-  if (operation?.status === 'failed' && operation.problem !== null) {
+  const row = await existing(context, principal.tenantId, made.sandboxId)
+  const wanted = row.desired === 'running'
+  if (!wanted && operation?.status === 'failed' && operation.problem !== null) {
     sendProblem(operation.problem, request, reply)
     return
   }
-  const row = await existing(context, principal.tenantId, made.sandboxId)
-  answerSandbox(context, reply, row, made.operationId, operation?.status === 'succeeded')
+  answerSandbox(context, reply, row, row.operation_id, wanted ? row.observed === 'ready' : operation?.status === 'succeeded')
 }
 
 function answerSandbox(context: RouteContext, reply: FastifyReply, row: SandboxRow, operationId: string, done: boolean): void {
