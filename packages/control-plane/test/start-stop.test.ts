@@ -331,7 +331,7 @@ describe('every state and every call', () => {
         else {
           assert.equal(stop.status, live ? 202 : 200, where)
           assert.deepEqual([stopped.desired, stopped.generation], ['stopped', desired === 'running' ? 21 : 20], where)
-          if (desired === 'running') assert.equal(stopped.status, live ? 'stopping' : 'stopped', where)
+          if (desired === 'running' || observed === 'stopping') assert.equal(stopped.status, live ? 'stopping' : 'stopped', where)
         }
         await put()
         const start = await rig.run('start', made.id, { wait: 0 })
@@ -348,6 +348,19 @@ describe('every state and every call', () => {
         assert.deepEqual([removed.status, (await rig.get(made.id)).status], [202, live ? 'terminating' : 'terminated'], where)
       }
     }
+  })
+
+  test('one that is stopping though nothing is live comes to rest by the next stop, which ends the operation and gives the quota back', async () => {
+    await using rig = await startRig(postgres.current)
+    const host = await rig.host({ provesEnds: false })
+    const { body: made } = await rig.create()
+    const { body: stopping } = await rig.run('stop', made.id, { wait: 0 })
+    await host.leave()
+    await rig.rows("UPDATE sandglass.assignments SET released_at = clock_timestamp(), released_by = 'ended'")
+    const { status, body } = await rig.run('stop', made.id, { wait: 0 })
+    assert.deepEqual([status, body.status, body.generation], [200, 'stopped', stopping.generation])
+    assert.equal((await rig.operation(stopping.operation_id ?? '')).status, 'succeeded')
+    assert.equal((await held(rig))?.quota, 0)
   })
 
   test('a delete ends whatever a start or stop was about, and both are refused from then on', async () => {

@@ -29,6 +29,11 @@ for (const { call, wanted, plan } of CALLS) {
   })
 }
 
+test('a stop brings one to rest that is stopping though nothing is live', () => {
+  assert.deepEqual(planStop('stopping', false), { step: 'rest' })
+  assert.ok(mayMove('rest', 'stopping'))
+})
+
 const LOSSES: Readonly<Record<'host' | 'guest', readonly LossReason[]>> = { host: ['recovered', 'host_restarted'], guest: ['runtime_exited'] }
 const pauses = { retryBaseMs: 1, restartBaseMs: 1_000 }
 const ready = { observed: 'ready', startAttempts: 1, restarts: 0 } as const

@@ -68,18 +68,26 @@ async function runLocked(tx: Transaction, context: Context, request: RunRequest)
   const plan = want === 'start' ? planStart(row.observed) : planStop(row.observed, assignment !== undefined)
   const pending = plan.step === 'wait' ? await pendingOperationOf(tx, row) : undefined
   const operationId = pending ?? newOperationId(context.world.random)
-  const isSo = plan.step === 'done' || plan.step === 'refuse'
+  const isSo = plan.step !== 'wait' && plan.step !== 'move'
   const key = { tenantId: principal.tenantId, route: `POST /v1/sandboxes/{id}/${want}`, key: request.idempotencyKey, body: { sandbox: row.id } }
   // Where nothing is to be waited for, the key keeps the sandbox.
   const first = await once(tx, { ...key, subjectId: isSo ? row.id : operationId })
   if (first.replayed) return { sandboxId: row.id, operationId: first.subjectId === row.id ? undefined : first.subjectId, replayed: true }
   const answer = { sandboxId: row.id, operationId: isSo ? undefined : operationId, replayed: false }
   if (plan.step === 'refuse') throw sandboxEnded(row)
-  if (plan.step === 'done' || pending !== undefined) return answer
+  if (plan.step === 'rest') await rest(tx, row)
+  if (isSo || pending !== undefined) return answer
   const operation = insertOperation(tx, { id: operationId, tenantId: row.tenant_id, kind: `sandbox.${want}`, sandboxId: row.id })
-  const rest = plan.step === 'wait' ? setSandboxOperation(tx, row, operationId) : apply(tx, request, { row, assignment, operationId, move: plan.move })
-  await together([operation, rest])
+  const change = plan.step === 'wait' ? setSandboxOperation(tx, row, operationId) : apply(tx, request, { row, assignment, operationId, move: plan.move })
+  await together([operation, change])
   return answer
+}
+
+/** What the release of the last assignment does to one that is stopping (runtime-release.ts), for one that has none. */
+async function rest(tx: Transaction, row: SandboxRow): Promise<void> {
+  await moveLocked(tx, row, 'rest')
+  await endOperation(tx, row.operation_id, null)
+  await giveQuotaBack(tx, row)
 }
 
 /** Of what is on its way: a create, a start or a stop. A restart by policy has none, and neither has the end of one that failed. */

@@ -67,7 +67,7 @@ export const MOVES = {
   stop: { from: wantedRunning, to: 'stopping', desired: 'stopped', generation: 'next' },
   /** Stopped with no live assignment. */
   halt: { from: wantedRunning, to: 'stopped', desired: 'stopped', generation: 'next' },
-  /** The last assignment of a stopped sandbox was released. */
+  /** The last assignment of a stopped sandbox was released, or a stop found that none is live. */
   rest: { from: ['stopping'], to: 'stopped', desired: 'stopped', generation: 'same' },
   /** Wanted again. What an earlier assignment still holds is released first, as after `retry`. */
   start: { from: ['stopping', 'stopped', 'failed'], to: 'pending', desired: 'running', generation: 'next' },

@@ -12,6 +12,8 @@ export type WantedPlan =
   /** It is on its way. */
   | { readonly step: 'wait' }
   | { readonly step: 'move'; readonly move: 'start' | 'stop' | 'halt' }
+  /** It is so, and the record does not say it yet. */
+  | { readonly step: 'rest' }
   /** It is deleted. */
   | { readonly step: 'refuse' }
 
@@ -38,6 +40,7 @@ export function planStop(observed: SandboxStatus, live: boolean): WantedPlan {
     case 'ready':
       return { step: 'move', move: live ? 'stop' : 'halt' }
     case 'stopping':
+      return { step: live ? 'wait' : 'rest' }
     case 'stopped':
     case 'failed':
       return { step: live ? 'wait' : 'done' }
