@@ -63,7 +63,7 @@ export const LIMITS = {
   /** A stopped sandbox is deleted by itself so long after its stop, or at its own deadline if that is later. */
   stoppedLifeSeconds: 30 * 24 * 3600,
   startAttempts: 3,
-  /** Restarts by policy in a row; the next loss is `failed`. */
+  /** Restarts by policy in a row, each with `startAttempts` of its own; the next loss is `failed`. */
   restartsInARow: 8,
   /** Pause before the first restart of a row; it doubles with each. */
   restartBackoffMs: 1_000,

@@ -178,8 +178,8 @@ const GUARDS: readonly Guard[] = [
     off: [
       {
         file: 'domain/sandbox/transitions.ts',
-        replace: "restart: { from: ['ready'], to: 'pending', desired: 'running', generation: 'next'",
-        by: "restart: { from: ['ready'], to: 'pending', desired: 'running', generation: 'same'",
+        replace: "restart: { from: ['assigned', 'starting', 'ready'], to: 'pending', desired: 'running', generation: 'next'",
+        by: "restart: { from: ['assigned', 'starting', 'ready'], to: 'pending', desired: 'running', generation: 'same'",
       },
     ],
     options: { timing: { restartBaseMs: 60_000 } },

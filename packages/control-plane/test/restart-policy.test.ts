@@ -96,6 +96,34 @@ test('a crash loop comes to an end: failed, nothing held, and a start by hand be
   assert.deepEqual([(await rig.run('start', now.id)).body.restarts, await quotaMb(rig)], [0, 512])
 })
 
+test('a restart whose starts fail goes on with its row until one is ready, whoever waits for it', async () => {
+  await using rig = await startRig(postgres.current, { timing: { restartBaseMs: 50 } })
+  const host = await rig.host()
+  const { body: made } = await rig.create({ restart_policy: 'always' })
+  host.script('fail')
+  await exits(host, made)
+  await until('the attempts of two restarts', () => (host.starts.length > 2 * LIMITS.startAttempts ? true : undefined))
+  host.script('ready')
+  const { status, body } = await rig.run('start', made.id)
+  assert.deepEqual([status, body.status], [200, 'ready'])
+  assert.ok(body.restarts > 1 && body.restarts <= LIMITS.restartsInARow, String(body.restarts))
+  assert.equal(await quotaMb(rig), 512)
+})
+
+test('a restart that never starts comes to the same end, and who waits for it is told why', async () => {
+  await using rig = await startRig(postgres.current, { timing: { restartBaseMs: 10 } })
+  const host = await rig.host()
+  const { body: made } = await rig.create({ restart_policy: 'always' })
+  host.script('fail')
+  await exits(host, made)
+  await reached(rig, made.id, 'pending', made.generation + 1)
+  const { problem } = await rig.run('start', made.id, { wait: 30 })
+  assert.equal(problem?.code, 'sandbox_start_failed')
+  assert.match(problem.detail, /restarts_used_up: .*start_failed/)
+  assert.equal(host.starts.length, 1 + LIMITS.restartsInARow * LIMITS.startAttempts)
+  await until('the quota to be given back', async () => (await quotaMb(rig)) === 0)
+})
+
 test(`one that was ready for ${LIMITS.restartSteadySeconds} s begins a new row`, async () => {
   await using rig = await startRig(postgres.current)
   const host = await rig.host()

@@ -52,6 +52,26 @@ test('the policy says after which loss a ready sandbox is placed again', () => {
   }
 })
 
+test('a restart whose starts fail is one of its row: the next pause is longer, and the row has one end', () => {
+  const loss = { reason: 'start_failed', detail: null } as const
+  const plan = (restarts: number, observed: 'assigned' | 'starting' = 'starting', startAttempts: number = LIMITS.startAttempts) =>
+    planLoss({ observed, startAttempts, restartPolicy: 'on_host_loss', restarts }, loss, pauses)
+  const statusReason = 'start_failed: the runtime did not start'
+  assert.deepEqual(plan(1, 'starting', 1), { move: 'retry', retryAfterMs: 1, statusReason })
+  assert.deepEqual(plan(1), { move: 'restart', retryAfterMs: 2_000, statusReason, restarts: 2 })
+  assert.deepEqual(plan(LIMITS.restartsInARow - 1, 'assigned'), {
+    move: 'restart',
+    retryAfterMs: 1_000 * 2 ** (LIMITS.restartsInARow - 1),
+    statusReason,
+    restarts: LIMITS.restartsInARow,
+  })
+  const last = plan(LIMITS.restartsInARow)
+  assert.ok(last.move === 'fail' && last.startFailed, 'who waits for a start is told')
+  assert.match(last.statusReason, /^restarts_used_up: .*8 times in a row.*\(start_failed: the runtime did not start\)$/)
+  assert.deepEqual(plan(0), { move: 'fail', statusReason, startFailed: true }, 'a create or a start by hand has no row to go on with')
+  for (const observed of ['assigned', 'starting', 'ready'] as const) assert.ok(mayMove('restart', observed), observed)
+})
+
 test(`the pause doubles with each restart of a row, and after ${LIMITS.restartsInARow} it is failed`, () => {
   const loss = { reason: 'runtime_exited', detail: 'memory' } as const
   const row = Array.from({ length: LIMITS.restartsInARow + 1 }, (_, restarts) => planLoss({ ...ready, restartPolicy: 'always', restarts }, loss, pauses))

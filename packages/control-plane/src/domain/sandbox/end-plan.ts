@@ -57,6 +57,8 @@ export function planLoss(sandbox: LostSandbox, loss: Loss, pauses: Pauses): Loss
       if (startAttempts < LIMITS.startAttempts) {
         return { move: 'retry', retryAfterMs: pauses.retryBaseMs * 2 ** (startAttempts - 1), statusReason, startAttempts }
       }
+      // A restart that does not start is one of its row: the next one pauses for longer, and the row has one end.
+      if (sandbox.restarts > 0) return nextOfRow(sandbox.restarts, statusReason, { baseMs: pauses.restartBaseMs, startFailed: true })
       return { move: 'fail', statusReason, startFailed: true }
     }
     case 'ready':
@@ -73,9 +75,13 @@ function planRestart({ restartPolicy, restarts }: LostSandbox, loss: Loss, baseM
   if (!wantsRestart(restartPolicy, loss.reason)) return { move: 'fail', statusReason, startFailed: false }
   // Nothing of its own ended it, so it waits for nothing and uses nothing up.
   if (loss.reason === 'host_drained') return { move: 'restart', retryAfterMs: 0, statusReason, restarts }
+  return nextOfRow(restarts, statusReason, { baseMs, startFailed: false })
+}
+
+function nextOfRow(restarts: number, statusReason: string, { baseMs, startFailed }: { readonly baseMs: number; readonly startFailed: boolean }): LossPlan {
   if (restarts >= LIMITS.restartsInARow) {
-    const spent = `restarts_used_up: it was restarted ${restarts} times in a row and ended again (${statusReason})`
-    return { move: 'fail', statusReason: spent, startFailed: false }
+    const spent = `restarts_used_up: it was restarted ${restarts} times in a row and ${startFailed ? 'did not start' : 'ended again'} (${statusReason})`
+    return { move: 'fail', statusReason: spent, startFailed }
   }
   return { move: 'restart', retryAfterMs: baseMs * 2 ** restarts, statusReason, restarts: restarts + 1 }
 }

@@ -61,8 +61,8 @@ export const MOVES = {
   prove: { from: beforeReady, to: 'ready', desired: 'running', generation: 'same' },
   /** The start failed, was refused or took too long, and there is an attempt left. */
   retry: { from: beforeReady, to: 'pending', desired: 'running', generation: 'next' },
-  /** A ready runtime is gone, and the restart policy wants it again. */
-  restart: { from: ['ready'], to: 'pending', desired: 'running', generation: 'next' },
+  /** A ready runtime is gone, and the restart policy wants it again; or all starts of such a restart failed, and its row is not over. */
+  restart: { from: ['assigned', 'starting', 'ready'], to: 'pending', desired: 'running', generation: 'next' },
   /** Stopped while an assignment is live. */
   stop: { from: wantedRunning, to: 'stopping', desired: 'stopped', generation: 'next' },
   /** Stopped with no live assignment. */
