@@ -62,7 +62,12 @@ export const ERRORS = {
   isolation_unavailable: entry(422, 'Isolation not available', false, 'Use `auto` or an isolation that the list of hosts shows as proved.'),
   unschedulable_never: entry(422, 'No host can ever fit this', false, 'Ask for less, or add a larger host.'),
   unschedulable: entry(503, 'No capacity at the moment', true, 'Wait, end other sandboxes, or add a host.'),
-  quota_exceeded: entry(429, 'Quota exceeded', true, 'End something, or have the operator raise the tenant\u2019s row in `quotas`; `limit` names the amount.'),
+  quota_exceeded: entry(
+    429,
+    'Quota exceeded',
+    true,
+    'End or delete something, or have the operator raise the tenant\u2019s row in `quotas`; `limit` names the amount.',
+  ),
   operation_not_found: entry(404, 'No such operation', false, 'Operations are kept for a limited time; read the resource itself.'),
   operation_overtaken: entry(409, 'Operation overtaken', false, 'Read the sandbox: a later request changed what is wanted of it.'),
   operation_failed: entry(500, 'Operation failed', true, 'Read the operation for its problem.'),

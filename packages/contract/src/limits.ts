@@ -77,6 +77,8 @@ export const LIMITS = {
   quotaVcpuDefault: 4_000,
   quotaMemoryMbDefault: 4 * 1024 * 1024,
   quotaDiskGbDefault: 64 * 1024,
+  /** Stopped and failed ones that are not deleted; past it no sandbox is created. */
+  quotaKeptSandboxesDefault: 10_000,
 
   // Exec and processes
   argvEntries: 4_096,

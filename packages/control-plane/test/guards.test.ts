@@ -168,7 +168,7 @@ const GUARDS: readonly Guard[] = [
       await rig.host({ provesEnds: false })
       const { body } = await rig.create()
       await rig.run('stop', body.id, { wait: 0 })
-      await rig.run('start', body.id, { wait: 0 })
+      assert.equal((await rig.run('start', body.id, { wait: 0 })).status, 202)
       assert.equal(await quotaMb(rig), 512)
     },
   },

@@ -55,3 +55,54 @@ test('a quota is held until the end is proved', async () => {
   await host.ended(body.id, 2)
   assert.equal((await rig.create({}, { wait: 0 })).status, 202)
 })
+
+test('what is stopped or failed and kept has a limit: past it nothing is created, until something is deleted or started', async () => {
+  await using rig = await startRig(postgres.current)
+  const host = await rig.host()
+  await rig.rows('UPDATE sandglass.quotas SET kept_sandboxes_limit = 2')
+  const made = await Promise.all(['a', 'b', 'c'].map((name) => rig.create({ name })))
+  assert.deepEqual(
+    made.map(({ status }) => status),
+    [201, 201, 201],
+  )
+  const kept = async () => (await rig.rows<{ kept: number }>('SELECT kept_sandboxes_used AS kept FROM sandglass.quotas'))[0]?.kept
+  await rig.run('stop', 'a')
+  assert.equal((await rig.create({ name: 'd' })).status, 201)
+  host.running.delete(made[1]?.body.id ?? '')
+  await host.ended(made[1]?.body.id ?? '', made[1]?.body.generation ?? 0, 'runtime_exited')
+  // A stop is never refused.
+  assert.equal((await rig.run('stop', 'c')).status, 200)
+  assert.deepEqual([(await rig.get('b')).status, await kept()], ['failed', 3])
+  const { status, problem } = await rig.create()
+  assert.deepEqual([status, problem?.code, problem?.limit], [429, 'quota_exceeded', { name: 'kept_sandboxes', value: 2 }])
+  assert.match(problem?.detail ?? '', /^Tenant default keeps 3 of 2 sandboxes that are stopped or failed\. Delete one, or have the operator raise /)
+  // A start only makes it less.
+  assert.deepEqual([(await rig.run('start', 'a')).status, await kept()], [200, 2])
+  assert.equal((await rig.create()).status, 429)
+  await rig.remove('b')
+  assert.deepEqual([await kept(), (await rig.create()).status], [1, 201])
+})
+
+test('what is kept is counted exactly, whatever starts, stops and deletes meet', async () => {
+  await using rig = await startRig(postgres.current)
+  await rig.host()
+  const made = await Promise.all(Array.from({ length: 4 }, () => rig.create()))
+  const calls = Array.from({ length: 6 }, (_, index) =>
+    made.map(({ body }, which) => {
+      if (index === 5 && which < 2) return rig.remove(body.id, 0)
+      return rig.run((index + which) % 2 === 0 ? 'stop' : 'start', body.id, { wait: 0 })
+    }),
+  )
+  await Promise.all(calls.flat())
+  for (const { body } of made.slice(2)) await rig.run('stop', body.id)
+  const figures = () =>
+    rig.rows<{ running: number; kept: number; stopped: number }>(
+      `SELECT running_sandboxes_used AS running, kept_sandboxes_used AS kept,
+        (SELECT count(*)::int FROM sandglass.sandboxes WHERE desired = 'stopped') AS stopped FROM sandglass.quotas`,
+    )
+  const settled = { running: 0, kept: 2, stopped: 2 }
+  await until('everything to be stopped or deleted', async () => (await figures())[0]?.running === 0)
+  assert.deepEqual(await figures(), [settled])
+  for (const { body } of made) await rig.remove(body.id)
+  assert.deepEqual(await figures(), [{ running: 0, kept: 0, stopped: 0 }])
+})

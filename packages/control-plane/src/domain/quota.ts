@@ -11,6 +11,8 @@ export type QuotaUse = {
   readonly memory_mb_used: number
   readonly disk_gb_limit: number
   readonly disk_gb_used: number
+  readonly kept_sandboxes_limit: number
+  readonly kept_sandboxes_used: number
 }
 
 const OR_RAISE = 'or have the operator raise the tenant’s row in `quotas`.'
@@ -29,6 +31,13 @@ export function quotaRefusal(tenant: string, quota: QuotaUse | undefined, need: 
     { name: 'disk_gb', used: quota.disk_gb_used, limit: quota.disk_gb_limit, need: need.diskGb },
   ]
   const short = resources.find((resource) => resource.used + resource.need > resource.limit)
+  if (short === undefined && quota.kept_sandboxes_used >= quota.kept_sandboxes_limit) {
+    const used = `${grouped(quota.kept_sandboxes_used)} of ${grouped(quota.kept_sandboxes_limit)}`
+    return refusal(`Tenant ${tenant} keeps ${used} sandboxes that are stopped or failed. Delete one, ${OR_RAISE}`, {
+      name: 'kept_sandboxes',
+      value: quota.kept_sandboxes_limit,
+    })
+  }
   if (short === undefined) {
     return new CodedError('quota_exceeded', `The quota of tenant ${tenant} was used up for a moment. Try again.`, { retryAfterSeconds: 1 })
   }

@@ -11,7 +11,7 @@ import { lockLiveAssignment } from '../store/assignments.ts'
 import { type Actor, audit } from '../store/audit-log.ts'
 import type { Transaction } from '../store/database.ts'
 import { endOperation, findOperationOfSandbox, insertOperation, type OperationRow } from '../store/operations.ts'
-import { giveQuotaBack } from '../store/quotas.ts'
+import { dropKeptRecord, giveQuotaBack } from '../store/quotas.ts'
 import { lockSandboxOfTenant, moveLocked, type SandboxRow } from '../store/sandboxes.ts'
 import { sandboxNotFound } from './not-found.ts'
 
@@ -46,7 +46,7 @@ async function entomb(tx: Transaction, context: Pick<Context, 'world'>, row: San
   })
   if (assignment === undefined) {
     await endOperation(tx, operationId, null)
-    await giveQuotaBack(tx, row)
+    await (row.quota_held ? giveQuotaBack(tx, row, 'deleted') : dropKeptRecord(tx, row))
   } else {
     tx.wake(wakeHost(assignment.host_id, row.id))
   }

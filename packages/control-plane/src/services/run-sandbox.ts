@@ -87,7 +87,7 @@ async function runLocked(tx: Transaction, context: Context, request: RunRequest)
 async function rest(tx: Transaction, row: SandboxRow): Promise<void> {
   await moveLocked(tx, row, 'rest')
   await endOperation(tx, row.operation_id, null)
-  await giveQuotaBack(tx, row)
+  await giveQuotaBack(tx, row, 'kept')
 }
 
 /** Of what is on its way: a create, a start or a stop. A restart by policy has none, and neither has the end of one that failed. */
@@ -121,7 +121,7 @@ async function apply(tx: Transaction, { want, principal, requestId, traceparent 
       return
     case 'halt':
       await endOperation(tx, operationId, null)
-      return await giveQuotaBack(tx, row)
+      return await giveQuotaBack(tx, row, 'kept')
   }
 }
 

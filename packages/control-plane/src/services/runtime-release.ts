@@ -61,6 +61,6 @@ async function release(tx: Transaction, row: SandboxRow, assignment: AssignmentR
   // The operation that is pending for a stopped one is a stop, also of one that had failed.
   if (left.desired === 'stopped') await endOperation(tx, left.operation_id, null)
   await releaseAssignment(tx, assignment, by)
-  if (left.desired !== 'running') await giveQuotaBack(tx, row)
+  if (left.desired !== 'running') await giveQuotaBack(tx, row, left.desired === 'deleted' ? 'deleted' : 'kept')
   tx.wake(wakePlacement)
 }

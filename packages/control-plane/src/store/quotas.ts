@@ -8,6 +8,7 @@ import { statement } from './statement.ts'
 
 const take = statement('quotas/take')
 const giveBack = statement('quotas/give-back')
+const dropKept = statement('quotas/drop-kept')
 const read = statement<QuotaUse>('quotas/read')
 const insert = statement('quotas/insert')
 
@@ -16,10 +17,13 @@ export class QuotaUsedUp extends Error {
   override readonly name = 'QuotaUsedUp'
 }
 
-/** @throws QuotaUsedUp */
-export async function takeQuota(tx: Transaction, tenantId: string, amounts: ExactAmounts): Promise<void> {
+/**
+ * @param isKept its record counts as kept, and no longer does
+ * @throws QuotaUsedUp
+ */
+export async function takeQuota(tx: Transaction, tenantId: string, amounts: ExactAmounts, isKept = false): Promise<void> {
   try {
-    await tx.run(take, [tenantId, amounts.vcpuMilli, amounts.memoryMb, amounts.diskGb])
+    await tx.run(take, [tenantId, amounts.vcpuMilli, amounts.memoryMb, amounts.diskGb, isKept ? 1 : 0])
   } catch (cause) {
     if (foundNothing(cause)) throw new QuotaUsedUp('the quota is used up', { cause })
     throw cause
@@ -28,22 +32,34 @@ export async function takeQuota(tx: Transaction, tenantId: string, amounts: Exac
 
 /** For one that is wanted running again: takes its amounts unless it holds them still. @throws QuotaUsedUp */
 export async function retakeQuota(tx: Transaction, row: SandboxRow): Promise<void> {
-  if (await holdQuotaMark(tx, row.id)) await takeQuota(tx, row.tenant_id, amountsOfRow(row))
+  if (await holdQuotaMark(tx, row.id)) await takeQuota(tx, row.tenant_id, amountsOfRow(row), true)
 }
 
 /**
  * Held while the sandbox is wanted running or has a live assignment; the caller knows that neither is so any more.
- * The mark on the sandbox makes it happen once.
+ * The mark on the sandbox makes it happen once. What is not deleted and holds none is a record that is kept, and counts as one.
  */
-export async function giveQuotaBack(tx: Transaction, row: SandboxRow): Promise<void> {
+export async function giveQuotaBack(tx: Transaction, row: SandboxRow, becomes: 'kept' | 'deleted'): Promise<void> {
   if (!(await dropQuotaMark(tx, row.id))) return
   const amounts = amountsOfRow(row)
-  await tx.run(giveBack, [row.tenant_id, amounts.vcpuMilli, amounts.memoryMb, amounts.diskGb])
+  await tx.run(giveBack, [row.tenant_id, amounts.vcpuMilli, amounts.memoryMb, amounts.diskGb, becomes === 'kept' ? 1 : 0])
+}
+
+/** For one that is deleted while it holds no quota. */
+export async function dropKeptRecord(tx: Transaction, row: SandboxRow): Promise<void> {
+  await tx.run(dropKept, [row.tenant_id])
 }
 
 export const readQuota = async (tx: Queryable, tenantId: string): Promise<QuotaUse | undefined> => (await tx.run(read, [tenantId]))[0]
 
 /** The quota that a new tenant gets. */
 export async function insertDefaultQuota(tx: Transaction, tenantId: string): Promise<void> {
-  await tx.run(insert, [tenantId, LIMITS.quotaRunningSandboxesDefault, LIMITS.quotaVcpuDefault * 1_000, LIMITS.quotaMemoryMbDefault, LIMITS.quotaDiskGbDefault])
+  await tx.run(insert, [
+    tenantId,
+    LIMITS.quotaRunningSandboxesDefault,
+    LIMITS.quotaVcpuDefault * 1_000,
+    LIMITS.quotaMemoryMbDefault,
+    LIMITS.quotaDiskGbDefault,
+    LIMITS.quotaKeptSandboxesDefault,
+  ])
 }

@@ -1,5 +1,5 @@
 -- What is not deleted, newest first, by a key that never changes. A statement of its own, so that also a plan for any values reads the index of what is
--- not deleted: the quota bounds that, whatever the history and the filter. A page starts behind the (time, id) of the cursor.
+-- not deleted: the quota bounds that, by what may run and by what is kept, whatever the history and the filter. A page starts behind the (time, id) of the cursor.
 SELECT *, (extract(epoch FROM created_at) * 1000000)::bigint AS created_micros
 FROM sandglass.sandboxes
 WHERE tenant_id = $1
