@@ -8,6 +8,8 @@ export type World = {
   readonly random: RandomBytes
   /** Milliseconds of a clock that never jumps; differences only. Every time that decides anything is the database's. */
   readonly monotonicMs: () => number
+  /** Unix time in milliseconds, for what is only shown. */
+  readonly wallMs: () => number
   /** Where log lines go. */
   readonly logStream: { write(line: string): void }
   readonly tracing: Tracing
@@ -17,6 +19,7 @@ export type World = {
 export const realWorld: World = {
   random: randomBytes,
   monotonicMs: () => performance.now(),
+  wallMs: () => Date.now(),
   logStream: process.stdout,
   tracing: noTracing,
   faults: noFaults,

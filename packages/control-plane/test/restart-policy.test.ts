@@ -130,7 +130,11 @@ test(`one that was ready for ${LIMITS.restartSteadySeconds} s begins a new row`,
   const { body: made } = await rig.create({ restart_policy: 'always' })
   const put = (seconds: number) =>
     rig.rows('UPDATE sandglass.sandboxes SET restarts = 5, ready_at = clock_timestamp() - make_interval(secs => $2) WHERE id = $1', [made.id, seconds])
+  await put(LIMITS.restartSteadySeconds - 30)
+  const listed = async () => (await rig.call<{ items: Sandbox[] }>('GET', '/v1/sandboxes')).body.items.map(({ restarts }) => restarts)
+  assert.deepEqual([(await rig.get(made.id)).restarts, await listed()], [5, [5]])
   await put(LIMITS.restartSteadySeconds)
+  assert.deepEqual([(await rig.get(made.id)).restarts, await listed()], [0, [0]], 'a row that is over is not shown')
   await exits(host, made)
   const again = await reached(rig, made.id, 'ready', made.generation + 1)
   assert.equal(again.restarts, 1)

@@ -1,4 +1,5 @@
 /** /v1/sandboxes */
+import type { Sandbox } from '@sandglass/contract'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { extendSandbox, updateSandbox } from '../services/change-sandbox.ts'
 import { type CreateIds, createSandbox, newCreateIds } from '../services/create-sandbox.ts'
@@ -16,7 +17,7 @@ import { type Call, type RouteContext, route } from './route.ts'
 import { operationView, sandboxView } from './views.ts'
 
 export function sandboxRoutes(app: FastifyInstance, context: RouteContext): void {
-  const view = (row: SandboxRow) => sandboxView(row, context.config.gatewayUrl)
+  const view = (row: SandboxRow) => viewOf(context, row)
 
   route(app, context, 'createSandbox', (call) => create(context, call))
   route(app, context, 'deleteSandbox', (call) => remove(context, call))
@@ -96,7 +97,7 @@ function answerSandbox(context: RouteContext, reply: FastifyReply, row: SandboxR
   void reply
     .code(done ? 201 : 202)
     .header('location', done ? `/v1/sandboxes/${row.id}` : `/v1/operations/${operationId}`)
-    .send(sandboxView(row, context.config.gatewayUrl))
+    .send(viewOf(context, row))
 }
 
 async function remove(context: RouteContext, { principal, subject, request, reply }: Call<'deleteSandbox'>): Promise<void> {
@@ -129,8 +130,10 @@ async function run(context: RouteContext, want: 'start' | 'stop', { principal, s
     return
   }
   if (operation?.status === 'pending') void reply.code(202).header('location', `/v1/operations/${operation.id}`)
-  void reply.send(sandboxView(await existing(context, tenantId, asked.sandboxId), context.config.gatewayUrl))
+  void reply.send(viewOf(context, await existing(context, tenantId, asked.sandboxId)))
 }
+
+const viewOf = ({ config, world }: RouteContext, row: SandboxRow): Sandbox => sandboxView(row, config.gatewayUrl, world.wallMs())
 
 async function existing(context: RouteContext, tenantId: string, idOrName: string): Promise<SandboxRow> {
   const row = await findSandbox(context.db, tenantId, idOrName)

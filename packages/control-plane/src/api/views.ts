@@ -1,5 +1,5 @@
 /** Rows as clients see them. */
-import { type ApiKey, type Host, type Operation, type Sandbox, type SandboxStatus, type Template, writableLayerOf } from '@sandglass/contract'
+import { type ApiKey, type Host, LIMITS, type Operation, type Sandbox, type SandboxStatus, type Template, writableLayerOf } from '@sandglass/contract'
 import { publicAmounts } from '../domain/amounts.ts'
 import { drainView } from '../domain/host/drain.ts'
 import type { ApiKeyRow } from '../store/api-keys.ts'
@@ -13,7 +13,7 @@ const timeOrNull = (date: Date | null): string | null => date?.toISOString() ?? 
 
 const ON_A_HOST: readonly SandboxStatus[] = ['assigned', 'starting', 'ready', 'stopping', 'terminating']
 
-export function sandboxView(row: SandboxRow, gatewayUrl: string): Sandbox {
+export function sandboxView(row: SandboxRow, gatewayUrl: string, nowMs: number): Sandbox {
   return {
     id: row.id,
     name: row.name,
@@ -23,7 +23,7 @@ export function sandboxView(row: SandboxRow, gatewayUrl: string): Sandbox {
     desired: row.desired,
     writable_layer: writableLayerOf(row.observed),
     restart_policy: row.restart_policy,
-    restarts: row.restarts,
+    restarts: restartsShown(row, nowMs),
     generation: row.generation,
     template: { name: row.template_name, digest: row.template_digest },
     resources: publicAmounts(amountsOfRow(row)),
@@ -43,6 +43,12 @@ export function sandboxView(row: SandboxRow, gatewayUrl: string): Sandbox {
     start_timings_ms: row.start_timings_ms,
     operation_id: row.operation_id,
   }
+}
+
+/** The row counts until the next restart begins a new one (store/sql/sandboxes/restarts-in-a-row.sql, which decides); one that is over is shown as that. */
+function restartsShown({ restarts, ready_at, ended_at }: SandboxRow, nowMs: number): number {
+  if (ready_at === null) return restarts
+  return (ended_at?.getTime() ?? nowMs) - ready_at.getTime() >= LIMITS.restartSteadySeconds * 1_000 ? 0 : restarts
 }
 
 export function operationView(row: OperationRow): Operation {
