@@ -266,6 +266,15 @@ test('lists: table, --json, --json=lines', async () => {
   assert.equal((await run(server, ['ls', '-q'])).stdout.toString(), `${item.id}\n${item.id}\n`)
 })
 
+test('inspect says that what was used is of the last run only', async () => {
+  await using server = await ScriptedServer.start()
+  const times = { created_at: '2026-01-01T00:00:00Z', ready_at: '2026-01-03T00:00:00Z', ended_at: '2026-01-03T00:10:00Z' }
+  const stopped = wireSandbox(server, { name: 'box', status: 'stopped', desired: 'stopped', ...times })
+  server.on('GET', /^\/v1\/sandboxes\/box$/, () => ({ status: 200, json: stopped }))
+  const text = (await run(server, ['inspect', 'box'])).stdout.toString()
+  assert.match(text, /^last run used +300 vCPU seconds, 300 GB seconds of memory$/m)
+})
+
 test('inspect shows why, create prints an id, rm goes on after a failure', async () => {
   await using server = await ScriptedServer.start()
   new ScriptedSandboxes(server)

@@ -55,7 +55,7 @@ function deadlines(item: SandboxResource, nowMs: number): [string, string][] {
   return item.desired === 'deleted' ? ended : [...ended, ['expires', moment(item.expires_at, nowMs)]]
 }
 
-/** What it was promised over its life, in the units that a bill would have. */
+/** What it was promised since it was last ready, in the units that a bill would have. */
 function cost(item: SandboxResource, nowMs: number): string {
   if (item.ready_at === null) return '-'
   const seconds = Math.max(0, ((item.ended_at === null ? nowMs : Date.parse(item.ended_at)) - Date.parse(item.ready_at)) / 1000)
@@ -93,7 +93,7 @@ function describe(item: SandboxResource, processes: ProcessResource[] | undefine
         : pairs(Object.fromEntries(Object.entries(item.start_timings_ms).map(([phase, ms]) => [phase, `${Math.round(ms)} ms`]))),
     ],
     ...deadlines(item, nowMs),
-    ['used', cost(item, nowMs)],
+    ['last run used', cost(item, nowMs)],
     ['operation', item.operation_id ?? '-'],
     ...processFields(processes, nowMs),
   ])
