@@ -28,8 +28,8 @@ export const SANDBOX_OPTIONS_HELP = `  --template T        default base; T or T@
   --memory MB         MiB. Default 512
   --disk GB           GiB of writable disk. Default 2
   --ttl S             seconds until it is deleted by itself. Default 3600
-  --restart POLICY    when its runtime ends without being told to: never, on_host_loss or always, with an empty
-                      writable layer. Default never: it is failed
+  --restart POLICY    when its runtime ends without being told to: ${RESTART_POLICIES.join(', ')};
+                      with an empty writable layer. Default never: it is failed
   --isolation I       auto, gvisor or fake
   --network MODE      none (the only one yet)`
 

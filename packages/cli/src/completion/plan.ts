@@ -1,4 +1,5 @@
 /** What could stand where the cursor is: a list, or what has to be asked for. Pure. */
+import { RESTART_POLICIES, SANDBOX_STATUSES } from '@sandglass/contract/sandbox'
 import type { Grammar } from './grammar.ts'
 
 export type Wanted =
@@ -29,11 +30,11 @@ export type Completion = {
 const CLOSED: Readonly<Record<string, readonly string[]>> = {
   '--isolation': ['auto', 'gvisor', 'fake'],
   '--network': ['none'],
-  '--restart': ['never', 'on_host_loss', 'always'],
+  '--restart': RESTART_POLICIES,
   '--stream': ['stdout', 'stderr'],
   '--role': ['viewer', 'member', 'owner', 'operator'],
   '--signal': ['HUP', 'INT', 'QUIT', 'KILL', 'USR1', 'USR2', 'TERM', 'CONT', 'STOP', 'WINCH'],
-  '--status': ['pending', 'assigned', 'starting', 'ready', 'stopping', 'stopped', 'failed', 'terminating', 'terminated'],
+  '--status': SANDBOX_STATUSES,
 }
 const ROLES = ['postgres', 'control-plane', 'gateway', 'host-agent']
 const SHELLS = ['bash', 'zsh', 'fish']
