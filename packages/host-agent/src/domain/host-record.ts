@@ -25,7 +25,7 @@ export function recordAsking(record: HostRecord, bootId: string): HostRecord {
   return { ...record, boot_id: bootId, floor: Math.max(record.floor, record.epoch + 1) }
 }
 
-/** After a renewal was refused: whatever is held is void, and so is every epoch up to it. */
+/** After a renewal, or a registration that was to resume it, was refused: whatever is held is void, and so is every epoch up to it. */
 export function recordEpochLost(record: HostRecord): HostRecord {
   return { ...record, floor: Math.max(record.floor, record.epoch + 1) }
 }
