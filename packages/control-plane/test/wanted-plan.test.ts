@@ -57,7 +57,7 @@ test('a restart whose starts fail is one of its row: the next pause is longer, a
   const plan = (restarts: number, observed: 'assigned' | 'starting' = 'starting', startAttempts: number = LIMITS.startAttempts) =>
     planLoss({ observed, startAttempts, restartPolicy: 'on_host_loss', restarts }, loss, pauses)
   const statusReason = 'start_failed: the runtime did not start'
-  assert.deepEqual(plan(1, 'starting', 1), { move: 'retry', retryAfterMs: 1, statusReason })
+  assert.deepEqual(plan(1, 'starting', 1), { move: 'retry', retryAfterMs: 1, statusReason, startAttempts: 1 })
   assert.deepEqual(plan(1), { move: 'restart', retryAfterMs: 2_000, statusReason, restarts: 2 })
   assert.deepEqual(plan(LIMITS.restartsInARow - 1, 'assigned'), {
     move: 'restart',
