@@ -7,6 +7,9 @@ import { after, afterEach, before, test } from 'node:test'
 import { LIMITS } from '@sandglass/contract'
 import { inventory } from '../../../tests/failure/leftovers.ts'
 import type { Agent } from '../src/agent.ts'
+import type { Clock } from '../src/clock.ts'
+import { COMMAND_YOUNG_MS, REFILL_QUIET_MS } from '../src/domain/refill-pause.ts'
+import type { Log } from '../src/log.ts'
 import { GatewayClient } from './support/gateway-client.ts'
 import { Installation, newSandbox, testWorld } from './support/installation.ts'
 import { ScriptedPool } from './support/scripted-pool.ts'
@@ -17,11 +20,30 @@ let agent: Agent
 const room = { ...testWorld.room }
 /** For the agent no time passes from here on. */
 let stoppedAtMs: number | undefined
-const clock = { ...testWorld.clock, nowMs: () => stoppedAtMs ?? testWorld.clock.nowMs() }
+/** Of the next wait for quiet. */
+let defect: Error | undefined
+const clock: Clock = {
+  ...testWorld.clock,
+  nowMs: () => stoppedAtMs ?? testWorld.clock.nowMs(),
+  wait(ms, signal) {
+    if (defect === undefined || ms > REFILL_QUIET_MS || ms < REFILL_QUIET_MS / 2) return testWorld.clock.wait(ms, signal)
+    const error = defect
+    defect = undefined
+    return Promise.reject(error)
+  },
+}
+const errors: unknown[] = []
+const log: Log = {
+  ...testWorld.log,
+  error: (event, fields) => {
+    errors.push([event, fields])
+    testWorld.log.error(event, fields)
+  },
+}
 
 before(async () => {
   installation = await Installation.create({ SANDGLASS_CAPACITY_DISK_GB: '1000', SANDGLASS_CAPACITY_MEMORY_MB: '1000000' })
-  agent = await installation.startAgent({ ...testWorld, clock, room })
+  agent = await installation.startAgent({ ...testWorld, clock, log, room })
 })
 after(() => installation[Symbol.asyncDispose]())
 
@@ -171,6 +193,40 @@ test('a pool is left alone while a sandbox is started and gets its command, and 
   } finally {
     stoppedAtMs = undefined
   }
+})
+
+test('a pool is refilled beside the later commands of a sandbox', async () => {
+  const pool = await newPool()
+  pool.aim(2)
+  await pool.untilReady(agent.healthUrl)
+  const { sandbox } = await pool.start()
+  const gateway = new GatewayClient(agent.dataPlaneUrl, sandbox, 1)
+  await gateway.run('true')
+  // It is quiet by then, and would not get quiet again behind a command that counts.
+  stoppedAtMs = testWorld.clock.nowMs() + COMMAND_YOUNG_MS
+  try {
+    await gateway.run('true')
+    pool.aim(2)
+    await pool.untilReady(agent.healthUrl)
+  } finally {
+    stoppedAtMs = undefined
+    gateway.close()
+  }
+  await pool.end(sandbox)
+})
+
+test('a pause of refilling that fails is told', async () => {
+  const pool = await newPool()
+  pool.aim(2)
+  await pool.untilReady(agent.healthUrl)
+  defect = new Error('it stands still')
+  const { sandbox } = await pool.start()
+  await until('the error is told', () => errors.length > 0 || undefined, 5_000)
+  assert.deepEqual(errors.splice(0), [['pool.pause_failed', { reason: 'it stands still' }]])
+  // And nothing waits for ever.
+  pool.aim(2)
+  await pool.untilReady(agent.healthUrl)
+  await pool.end(sandbox)
 })
 
 test('an order that comes late changes nothing, and is answered with what holds (pool.ver)', async () => {
