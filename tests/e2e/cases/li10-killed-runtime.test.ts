@@ -1,15 +1,13 @@
 /** LI10: the list says ready for a runtime that is gone. */
 import assert from 'node:assert/strict'
-import { type ErrorCode, LIMITS } from '@sandglass/contract'
+import type { ErrorCode } from '@sandglass/contract'
 import { must, until, within } from '../bounds.ts'
 import { defineCase } from '../case.ts'
 import { type Known, known } from '../known.ts'
 import { refused } from '../subject/coded.ts'
 
-/** Seconds, on a busy machine. */
-const SEEN_MS = 15_000
-/** Sooner than anything that waits for a runtime gives up. */
-const FAST_MS = LIMITS.guestConnectTimeoutMs - 1_000
+const SEEN_MS = 5_000
+const FAST_MS = 2_000
 const FAILED: readonly ErrorCode[] = ['sandbox_failed']
 /** What a call may be told that was on its way when the runtime was killed. */
 const LOST: readonly ErrorCode[] = ['lost_contact', 'sandbox_failed', 'sandbox_not_ready', 'unavailable']

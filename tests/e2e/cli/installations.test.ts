@@ -10,9 +10,6 @@ import { text } from '../subject/bytes.ts'
 import type { Platform } from '../subject/platform.ts'
 import { sdkPlatform } from '../subject/sdk-platform.ts'
 
-/** The promise to the user. */
-const SECOND_START_MS = 10_000
-
 let first: Owned
 let second: Owned
 before(async () => {
@@ -38,7 +35,7 @@ test('a second up says that it runs already and changes nothing', async () => {
   const { code, stdout, stderr } = await first.installation.cli(['up', '--detach'])
   assert.equal(code, 0, stderr)
   assert.match(`${stdout.toString('utf8')}${stderr}`, /already running|runs already|is running/i)
-  assert.ok(performance.now() - began < 30_000, 'it started nothing')
+  assert.ok(performance.now() - began < 10_000, 'within ten seconds')
   assert.equal(first.installation.operatorKey, key)
 })
 
@@ -57,7 +54,7 @@ test('two installations live side by side and know nothing of each other', async
   await theirs.remove(other.id)
 })
 
-test('down leaves sandboxes running; up finds them, at its best within ten seconds; down --sandboxes ends them', async () => {
+test('down leaves sandboxes running; up finds them within ten seconds; down --sandboxes ends them', async () => {
   const { installation } = second
   const platform = platformOf(installation)
   const kept = await platform.create({ name: 'kept', vcpu: 0.1, memoryMb: 128 })
@@ -73,20 +70,12 @@ test('down leaves sandboxes running; up finds them, at its best within ten secon
   )
   const down = await installation.cli(['status'])
   assert.notEqual(down.code, 0, 'status of what is down is not success')
-  // The best of a few: the promise is about the product, not about what else the machine does at the moment.
-  const times: number[] = []
-  while (times.length < 3 && !times.some((ms) => ms < SECOND_START_MS)) {
-    if (times.length > 0) await installation.ok(['down'])
-    const began = performance.now()
-    await installation.ok(['up', '--detach'])
-    times.push(performance.now() - began)
-  }
-  assert.ok(
-    times.some((ms) => ms < SECOND_START_MS),
-    `the second start took ${times.map(Math.round).join(', ')} ms`,
-  )
+  const began = performance.now()
+  await installation.ok(['up', '--detach'])
+  const tookMs = performance.now() - began
+  assert.ok(tookMs < 10_000, `the second start took ${Math.round(tookMs)} ms`)
   assert.deepEqual(await ids(installation), [kept.id])
-  await until(60_000, 'it is ready', async () => (await platform.get(kept.id)).status === 'ready')
+  await until(10_000, 'it is ready', async () => (await platform.get(kept.id)).status === 'ready')
   const again = await platform.enter(kept.id)
   assert.equal((await again.processes()).find(({ id }) => id === process.id)?.state, 'running')
   assert.deepEqual(
