@@ -2,7 +2,8 @@
  * When pools are not refilled: while sandboxes are being started or get their first commands, which want the CPUs that a boot would take. Pure.
  *
  * Such work goes on as long as one piece of it follows the other within REFILL_QUIET_MS, a cold start is in flight, or a first command that began a moment
- * ago is. It holds refilling back from its first moment until it is quiet, but for no longer than REFILL_HOLD_MAX_MS: a burst is served before a member is replaced, and where the work never ends, pools are filled beside it.
+ * ago is. It holds refilling back from its first moment until it is quiet, but for no longer than REFILL_HOLD_MAX_MS: a burst is served before a member is
+ * replaced, and where the work never ends, pools are filled beside it.
  */
 
 export const REFILL_QUIET_MS = 100
