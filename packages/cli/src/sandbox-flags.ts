@@ -1,5 +1,5 @@
 /** Options of `run` and `create` that say what sandbox is wanted. */
-import { RESTART_POLICIES } from '@sandglass/contract/sandbox'
+import { RESTART_POLICIES, TIMEOUT_ACTIONS } from '@sandglass/contract/sandbox'
 import type { CreateSandboxOptions } from '@sandglass/sdk'
 import { oneOfWords, parseEnvironment, positive, positiveInteger, SERVER_OPTIONS, type Values } from './arguments.ts'
 import type { Io } from './io.ts'
@@ -15,6 +15,8 @@ export const SANDBOX_OPTIONS = {
   memory: { type: 'string' },
   disk: { type: 'string' },
   ttl: { type: 'string' },
+  'idle-timeout': { type: 'string' },
+  'on-timeout': { type: 'string' },
   restart: { type: 'string' },
   isolation: { type: 'string' },
   network: { type: 'string' },
@@ -27,7 +29,9 @@ export const SANDBOX_OPTIONS_HELP = `  --template T        default base; T or T@
   --cpu N             virtual CPUs, fractions allowed. Default 0.5
   --memory MB         MiB. Default 512
   --disk GB           GiB of writable disk. Default 2
-  --ttl S             seconds until it is deleted by itself. Default 3600
+  --ttl S             seconds until its life ends. Default 3600
+  --idle-timeout S    ends it when nobody has used it for so many seconds. Default never
+  --on-timeout WHAT   at the end of either: ${TIMEOUT_ACTIONS.join(' or ')}. Default delete
   --restart POLICY    when its runtime ends without being told to: ${RESTART_POLICIES.join(', ')};
                       with an empty writable layer. Default never: it is failed
   --isolation I       auto, gvisor or fake
@@ -56,6 +60,8 @@ export function sandboxRequest(io: Io, values: SandboxValues): CreateSandboxOpti
     metadata: parseMetadata(values.metadata),
     resources: { vcpu: positive('--cpu', values.cpu), memoryMb: positiveInteger('--memory', values.memory), diskGb: positiveInteger('--disk', values.disk) },
     ttlSeconds: positiveInteger('--ttl', values.ttl),
+    idleTimeoutSeconds: positiveInteger('--idle-timeout', values['idle-timeout']),
+    onTimeout: oneOfWords('--on-timeout', values['on-timeout'], TIMEOUT_ACTIONS),
     restartPolicy: oneOfWords('--restart', values.restart, RESTART_POLICIES),
     isolation: oneOfWords('--isolation', values.isolation, ['auto', 'gvisor', 'fake', 'container', 'microvm']),
     network: network === undefined ? undefined : { mode: network },

@@ -60,6 +60,8 @@ export const LIMITS = {
   ttlSecondsMin: 10,
   ttlSecondsMax: 30 * 24 * 3600,
   ttlSecondsDefault: 3_600,
+  /** Above `leaseMs`: a session that nobody has asked about for so long has ended, so what is still used is never taken for idle. */
+  idleTimeoutSecondsMin: 60,
   /** A stopped sandbox is deleted by itself so long after its stop, or at its own deadline if that is later. */
   stoppedLifeSeconds: 30 * 24 * 3600,
   startAttempts: 3,

@@ -51,6 +51,13 @@ export const RestartPolicySchema = oneOf(RESTART_POLICIES, {
 })
 export type RestartPolicy = Static<typeof RestartPolicySchema>
 
+/** What its own end of time does to a sandbox: that of its life (`ttl_seconds`) and that of nobody using it (`idle_timeout_seconds`). */
+export const TIMEOUT_ACTIONS = ['delete', 'stop'] as const
+export const TimeoutActionSchema = oneOf(TIMEOUT_ACTIONS, {
+  description: 'What happens at `expires_at` and when it is idle: it is deleted, or stopped and its record kept for `stoppedLifeSeconds`.',
+})
+export type TimeoutAction = Static<typeof TimeoutActionSchema>
+
 export const NetworkModeSchema = oneOf(['none', 'allow_list', 'open'])
 
 export const CreateSandboxSchema = closed(
@@ -63,6 +70,15 @@ export const CreateSandboxSchema = closed(
     env: Type.Optional(EnvSchema),
     metadata: Type.Optional(MetadataSchema),
     ttl_seconds: Type.Optional(Type.Integer({ minimum: LIMITS.ttlSecondsMin, maximum: LIMITS.ttlSecondsMax })),
+    idle_timeout_seconds: Type.Optional(
+      Type.Integer({
+        minimum: LIMITS.idleTimeoutSecondsMin,
+        maximum: LIMITS.ttlSecondsMax,
+        description:
+          'Ends it when nobody has used it for so long: no command, file request or terminal went on. What runs in it without a client does not count. Default: never.',
+      }),
+    ),
+    on_timeout: Type.Optional(TimeoutActionSchema),
     restart_policy: Type.Optional(RestartPolicySchema),
   },
   { $id: 'CreateSandbox' },
@@ -119,9 +135,12 @@ export const SandboxSchema = closed(
     host_id: nullable(Type.String()),
     gateway_url: Type.String({ description: 'Base URL of exec, files and terminals of this sandbox.' }),
     ttl_seconds: Type.Integer(),
+    idle_timeout_seconds: nullable(Type.Integer()),
+    on_timeout: TimeoutActionSchema,
     created_at: TimeSchema,
     ready_at: nullable(TimeSchema),
-    expires_at: Type.String({ description: 'RFC 3339, UTC. When it is deleted by itself; a stopped one is kept longer (`stoppedLifeSeconds`).' }),
+    expires_at: Type.String({ description: 'RFC 3339, UTC. When its life ends (`on_timeout`); a stopped one is kept longer (`stoppedLifeSeconds`).' }),
+    idle_at: nullable(Type.String({ description: 'RFC 3339, UTC. When it will have been idle for too long, unless it is used until then.' })),
     ended_at: nullable(Type.String({ description: 'RFC 3339, UTC. When it was stopped, failed or deleted; a start clears it.' })),
     start_path: nullable(oneOf(['claimed', 'cold'], { description: 'How it came up: from a warm pool, or booted for it.' })),
     start_timings_ms: nullable(Type.Record(Type.String(), Type.Number(), { description: 'Phases of the start, milliseconds.' })),

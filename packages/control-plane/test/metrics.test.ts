@@ -89,8 +89,8 @@ test('a wake-up that nobody sends and an event that nobody seals grow old', asyn
 
 test('while the database is away that is told, and the age of the last success; nothing stale is', async () => {
   await using rig = await startRig(postgres.current)
-  const lastSuccess = () => value(rig, 'sandglass_reconciler_last_success_timestamp_seconds{reconciler="ttl"}')
-  const failures = () => value(rig, 'sandglass_reconciler_failures_total{reconciler="ttl"}')
+  const lastSuccess = () => value(rig, 'sandglass_reconciler_last_success_timestamp_seconds{reconciler="timeouts"}')
+  const failures = () => value(rig, 'sandglass_reconciler_failures_total{reconciler="timeouts"}')
   await until('a first success', async () => (await lastSuccess()) > 0)
   await postgres.current.crash()
   await until('a failure', async () => (await failures()) > 0)

@@ -9,7 +9,7 @@ import { reconcileOutbox } from '../src/reconcilers/outbox-relay.ts'
 import { reconcilePlacement } from '../src/reconcilers/placement.ts'
 import { reconcileReleases } from '../src/reconcilers/release.ts'
 import { reconcileStarts } from '../src/reconcilers/start-convergence.ts'
-import { reconcileTtl } from '../src/reconcilers/ttl.ts'
+import { Timeouts } from '../src/reconcilers/timeouts.ts'
 import { startRig, usePostgres } from './harness.ts'
 import { makeMutant } from './mutant.ts'
 
@@ -74,13 +74,14 @@ describe('races', () => {
       retired.reduce((sum, outcome) => sum + outcome.actions, 0),
       1,
     )
-    const deleted = await Promise.all([reconcileTtl(context), reconcileTtl(context), reconcileTtl(context)])
+    const timeouts = new Timeouts(context)
+    const deleted = await Promise.all([timeouts.reconcile(), timeouts.reconcile(), new Timeouts(context).reconcile()])
     assert.equal(
       deleted.reduce((sum, outcome) => sum + outcome.actions, 0),
       1,
     )
     assert.equal((await rig.get(starting.body.id)).generation, 2)
-    const again = [await reconcileStarts(context), await reconcileTtl(context)]
+    const again = [await reconcileStarts(context), await timeouts.reconcile()]
     assert.deepEqual(
       again.map((outcome) => outcome.actions),
       [0, 0],

@@ -16,8 +16,12 @@ export type CreateSandboxOptions = CallOptions & {
   /** Environment of every process in it. */
   readonly env?: Readonly<Record<string, string>> | undefined
   readonly metadata?: Readonly<Record<string, string>> | undefined
-  /** Seconds until it is deleted by itself. Default 3,600; `extend` moves it. While it is stopped the record is kept for 30 days instead. */
+  /** Seconds until its life ends, see `onTimeout`. Default 3,600; `extend` moves it. While it is stopped the record is kept for 30 days instead. */
   readonly ttlSeconds?: number | undefined
+  /** Ends it when nobody has used it for so many seconds, at least 60. What runs in it without a client does not count. Default: never. */
+  readonly idleTimeoutSeconds?: number | undefined
+  /** At the end of either time: it is deleted, or stopped and can be started again. Default `delete`. */
+  readonly onTimeout?: CreateSandbox['on_timeout'] | undefined
   /** What happens when its runtime ends without being told to. Default `never`: it is failed. Each restart has an empty writable layer. */
   readonly restartPolicy?: CreateSandbox['restart_policy'] | undefined
   /** A repeat with the same key is the same sandbox. Default: a fresh one per call, so that the SDK's own repeats are safe. */
@@ -38,6 +42,8 @@ const OPTIONS: Known<CreateSandboxOptions & { readonly wait?: boolean }> = {
   env: true,
   metadata: true,
   ttlSeconds: true,
+  idleTimeoutSeconds: true,
+  onTimeout: true,
   restartPolicy: true,
   idempotencyKey: true,
   client: true,
@@ -68,6 +74,8 @@ export function wireCreate(options: CreateSandboxOptions): CreateSandbox {
     ...(options.env === undefined ? {} : { env: { ...options.env } }),
     ...(options.metadata === undefined ? {} : { metadata: { ...options.metadata } }),
     ...(options.ttlSeconds === undefined ? {} : { ttl_seconds: options.ttlSeconds }),
+    ...(options.idleTimeoutSeconds === undefined ? {} : { idle_timeout_seconds: options.idleTimeoutSeconds }),
+    ...(options.onTimeout === undefined ? {} : { on_timeout: options.onTimeout }),
     ...(options.restartPolicy === undefined ? {} : { restart_policy: options.restartPolicy }),
   }
 }

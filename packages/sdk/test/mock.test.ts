@@ -52,6 +52,20 @@ test('time passes when it is told to: deadlines, timeouts', async () => {
   await assert.rejects(sandbox.exec(['true']), refused('sandbox_ended'))
 })
 
+test('the end of nobody using it, which each use moves away, stops or deletes', async () => {
+  const mock = new MockSandglass()
+  const sandbox = await Sandbox.create({ client: mock.client, idleTimeoutSeconds: 60, onTimeout: 'stop' })
+  mock.advance(50_000)
+  await sandbox.exec(['true'])
+  mock.advance(50_000)
+  assert.equal((await sandbox.refresh()).status, 'ready')
+  mock.advance(10_000)
+  assert.equal((await sandbox.refresh()).status, 'stopped')
+  const other = await Sandbox.create({ client: mock.client, idleTimeoutSeconds: 60 })
+  mock.advance(60_000)
+  assert.match((await other.refresh()).resource.status_reason ?? '', /^idle_timeout: /)
+})
+
 test('failures: refusals, lost answers that the client repeats, sessions that break and go on', async () => {
   const mock = new MockSandglass()
   mock.fail({ error: 'quota_exceeded', method: 'POST', path: /\/sandboxes$/ })

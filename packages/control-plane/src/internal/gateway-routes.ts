@@ -12,9 +12,7 @@ const questions = parserOf(AccessQuestionSchema)
 export function internalGatewayRoutes(app: FastifyInstance, context: Context, streams: Set<() => void>): void {
   const options = { onRequest: async (request: FastifyRequest) => requireToken(request, context.config.gatewayTokenSha256) }
 
-  app.post('/internal/v1/access', options, async (request, reply) =>
-    reply.send(await answerAccess(context.db, questions.parse(request.body), context.config.timing.leaseMs)),
-  )
+  app.post('/internal/v1/access', options, async (request, reply) => reply.send(await answerAccess(context, questions.parse(request.body))))
 
   app.get('/internal/v1/feed', options, async (_request, reply) => {
     reply.hijack()

@@ -13,7 +13,7 @@ import { PoolPlanner } from './pool-planner.ts'
 import { type Outcome, Reconciler } from './reconciler.ts'
 import { reconcileReleases } from './release.ts'
 import { reconcileStarts } from './start-convergence.ts'
-import { reconcileTtl } from './ttl.ts'
+import { Timeouts } from './timeouts.ts'
 
 const MINUTE_MS = 60_000
 
@@ -41,6 +41,7 @@ export class Reconcilers {
       return { actions: 0 }
     }
     const planner = new PoolPlanner(inner)
+    const timeouts = new Timeouts(inner)
     this.#relay = make('outbox-relay', sweepMs, () => reconcileOutbox(inner), [], RELAY_GATHER_MS)
     const sealer = make('event-sealer', sweepMs, () => sealAndShow(inner.db, feed, eventHoldMs))
     feed.wakeSealer = () => sealer.wake()
@@ -49,7 +50,7 @@ export class Reconcilers {
       make('pool-planner', sweepMs, () => planner.reconcile(), ['pool', 'placement'], POOL_GATHER_MS),
       make('start-convergence', sweepMs, () => reconcileStarts(inner)),
       make('drain', sweepMs, () => reconcileDrains(inner), ['drain']),
-      make('ttl', sweepMs, () => reconcileTtl(inner)),
+      make('timeouts', sweepMs, () => timeouts.reconcile()),
       make('release', sweepMs, () => reconcileReleases(inner)),
       this.#relay,
       sealer,

@@ -148,6 +148,8 @@ async function describe(
     env: body.env ?? {},
     metadata: body.metadata ?? {},
     ttlSeconds: body.ttl_seconds ?? LIMITS.ttlSecondsDefault,
+    idleTimeoutSeconds: body.idle_timeout_seconds ?? null,
+    onTimeout: body.on_timeout ?? 'delete',
     operationId: ids.operationId,
     poolKey: poolKeyOf(poolSpec({ driver, template, resources, networkMode: 'none' })),
     traceparent: traceparent ?? null,

@@ -15,9 +15,13 @@ import { dropKeptRecord, giveQuotaBack } from '../store/quotas.ts'
 import { lockSandboxOfTenant, moveLocked, type SandboxRow } from '../store/sandboxes.ts'
 import { sandboxNotFound } from './not-found.ts'
 
-export type DeleteCause = { readonly actor: Actor; readonly requestId?: string; readonly reason: 'requested' | 'ttl_expired' }
+export type DeleteCause = { readonly actor: Actor; readonly requestId?: string; readonly reason: 'requested' | 'ttl_expired' | 'idle' }
 
-const REASONS = { requested: 'deleted: on request', ttl_expired: 'ttl_expired: its time to live is over' } as const
+const REASONS = {
+  requested: 'deleted: on request',
+  ttl_expired: 'ttl_expired: its time to live is over',
+  idle: 'idle_timeout: nobody has used it for its idle timeout',
+} as const
 
 const OVERTAKEN = 'The sandbox was deleted before this was done.'
 

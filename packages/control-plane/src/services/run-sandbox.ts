@@ -13,7 +13,7 @@ import { planStart, planStop, type WantedPlan } from '../domain/sandbox/wanted-p
 import { wakeHost, wakePlacement } from '../events/wake-bus.ts'
 import type { Principal } from '../store/api-keys.ts'
 import { type AssignmentRow, lockLiveAssignment } from '../store/assignments.ts'
-import { audit } from '../store/audit-log.ts'
+import { type Actor, audit } from '../store/audit-log.ts'
 import { type Transaction, together } from '../store/database.ts'
 import { endOperation, findOperation, insertOperation } from '../store/operations.ts'
 import { giveQuotaBack, QuotaUsedUp, readQuota, retakeQuota } from '../store/quotas.ts'
@@ -39,6 +39,9 @@ export type RunAnswer = {
 }
 
 const STOP_REASON = 'stopped: on request; what was written in it is gone'
+
+/** What a start or a stop is on whose behalf, and what its record says. */
+type Cause = Pick<RunRequest, 'want' | 'traceparent'> & { readonly actor: Actor; readonly requestId: string | undefined; readonly statusReason: string }
 
 /** @throws CodedError `sandbox_not_found`, `sandbox_ended`, `quota_exceeded`, and those of idempotency keys */
 export async function runSandbox(context: Context, request: RunRequest): Promise<RunAnswer> {
@@ -78,9 +81,28 @@ async function runLocked(tx: Transaction, context: Context, request: RunRequest)
   if (plan.step === 'rest') await rest(tx, row)
   if (isSo || pending !== undefined) return answer
   const operation = insertOperation(tx, { id: operationId, tenantId: row.tenant_id, kind: `sandbox.${want}`, sandboxId: row.id })
-  const change = plan.step === 'wait' ? setSandboxOperation(tx, row, operationId) : apply(tx, request, { row, assignment, operationId, move: plan.move })
+  const change =
+    plan.step === 'wait'
+      ? setSandboxOperation(tx, row, operationId)
+      : apply(tx, { ...request, actor: principal.actor, statusReason: STOP_REASON }, { row, assignment, operationId, move: plan.move })
   await together([operation, change])
   return answer
+}
+
+/** Stops one that is wanted running, for a cause of the system's own. @param row locked by this transaction @returns false when it is not */
+export async function stopLocked(
+  tx: Transaction,
+  { world }: Pick<Context, 'world'>,
+  row: SandboxRow,
+  by: { actor: Actor; statusReason: string },
+): Promise<boolean> {
+  const assignment = await lockLiveAssignment(tx, row.id)
+  const plan = planStop(row.observed, assignment !== undefined)
+  if (plan.step !== 'move') return false
+  const operationId = newOperationId(world.random)
+  await insertOperation(tx, { id: operationId, tenantId: row.tenant_id, kind: 'sandbox.stop', sandboxId: row.id })
+  await apply(tx, { ...by, want: 'stop', requestId: undefined, traceparent: undefined }, { row, assignment, operationId, move: plan.move })
+  return true
 }
 
 /** What the release of the last assignment does to one that is stopping (runtime-release.ts), for one that has none. */
@@ -104,13 +126,17 @@ type Change = {
 }
 
 /** Order of locks: sandbox and assignment are held, the quota is last. */
-async function apply(tx: Transaction, { want, principal, requestId, traceparent }: RunRequest, { row, assignment, operationId, move }: Change): Promise<void> {
+async function apply(
+  tx: Transaction,
+  { want, actor, requestId, traceparent, statusReason }: Cause,
+  { row, assignment, operationId, move }: Change,
+): Promise<void> {
   const unschedulableReason = assignment && `awaiting_end: host ${assignment.host_id} has not proved the end of its earlier run`
   await together([
-    moveLocked(tx, row, move, move === 'start' ? { operationId, restarts: 0, traceparent, unschedulableReason } : { operationId, statusReason: STOP_REASON }),
+    moveLocked(tx, row, move, move === 'start' ? { operationId, restarts: 0, traceparent, unschedulableReason } : { operationId, statusReason }),
     // Whoever waited for what was wanted before.
     endOperation(tx, row.operation_id, problemOf(move === 'start' ? STARTED_AGAIN : STOPPED_BEFORE)),
-    audit(tx, { tenantId: row.tenant_id, actor: principal.actor, action: `sandbox.${want}`, subject: row.id, requestId }),
+    audit(tx, { tenantId: row.tenant_id, actor, action: `sandbox.${want}`, subject: row.id, ...(requestId === undefined ? {} : { requestId }) }),
   ])
   switch (move) {
     case 'start':

@@ -15,17 +15,31 @@ type RouteRow = {
   readonly epoch: number | null
   readonly data_plane_url: string | null
   readonly valid_for_ms: number | null
+  /** Null like the next one: nobody's absence ends it, or it is not ready. */
+  readonly idle_seconds: number | null
+  readonly idle_timeout_seconds: number | null
 }
 
 const read = statement<RouteRow>('routes/read')
 
+/** So much of its idle time may go unnoted, so that not each question is a write: a twelfth, five seconds of the shortest. */
+const UNNOTED = 1 / 12
+
+export type AccessRead = {
+  readonly access: Access
+  /** That it is used must be noted, or the time in which nobody did counts on. */
+  readonly toTouch: boolean
+}
+
 /** @returns `no_key` for one that opens nothing, `no_sandbox` also for someone else's */
-export async function readAccess(db: Queryable, keySha256: string, sandboxId: string, leaseMs: number): Promise<Access | 'no_key' | 'no_sandbox'> {
+export async function readAccess(db: Queryable, keySha256: string, sandboxId: string, leaseMs: number): Promise<AccessRead | 'no_key' | 'no_sandbox'> {
   const [row] = await db.run(read, [keySha256, sandboxId, leaseMs])
   if (row === undefined) return 'no_key'
   const { tenant_id, api_key_id, role, observed: status, status_reason } = row
   if (status === null) return 'no_sandbox'
-  return { tenant_id, api_key_id, role, status, status_reason, route: routeOf(row) }
+  const { idle_seconds: idle, idle_timeout_seconds: timeout } = row
+  const toTouch = idle !== null && timeout !== null && idle > timeout * UNNOTED
+  return { access: { tenant_id, api_key_id, role, status, status_reason, route: routeOf(row) }, toTouch }
 }
 
 function routeOf(row: RouteRow): Route | null {

@@ -1,5 +1,5 @@
 /** Rows of sandboxes. What one is wanted to be and is seen as changes through `moveSandbox` only. */
-import { LIMITS, type RestartPolicy, type Sandbox, type SandboxStatus, type StartPath } from '@sandglass/contract'
+import { LIMITS, type RestartPolicy, type Sandbox, type SandboxStatus, type StartPath, type TimeoutAction } from '@sandglass/contract'
 import type { ExactAmounts } from '../domain/amounts.ts'
 import { InvariantBroken, invariant } from '../domain/invariant.ts'
 import type { PendingSandbox } from '../domain/placement/plan.ts'
@@ -30,6 +30,8 @@ export type SandboxRow = {
   readonly env: Record<string, string>
   readonly metadata: Record<string, string>
   readonly ttl_seconds: number
+  readonly idle_timeout_seconds: number | null
+  readonly on_timeout: TimeoutAction
   readonly host_id: string | null
   readonly start_attempts: number
   readonly quota_held: boolean
@@ -45,6 +47,7 @@ export type SandboxRow = {
   readonly wanted_since: Date | null
   readonly ready_at: Date | null
   readonly expires_at: Date
+  readonly idle_at: Date | null
   readonly ended_at: Date | null
 }
 
@@ -60,6 +63,8 @@ export type NewSandbox = {
   readonly env: Readonly<Record<string, string>>
   readonly metadata: Readonly<Record<string, string>>
   readonly ttlSeconds: number
+  readonly idleTimeoutSeconds: number | null
+  readonly onTimeout: TimeoutAction
   readonly operationId: string
   /** The pool whose members could become it. */
   readonly poolKey: string
@@ -88,6 +93,9 @@ const setNameAndMetadata = statement<SandboxRow>('sandboxes/set-name-and-metadat
 const expired = statement<{ id: string; tenant_id: string }>('sandboxes/expired')
 const nextExpiry = statement<{ due_in_ms: number | null }>('sandboxes/next-expiry')
 const isExpired = statement<{ expired: boolean }>('sandboxes/is-expired')
+const touch = statement('sandboxes/touch')
+const idle = statement<{ id: string; tenant_id: string }>('sandboxes/idle')
+const isIdle = statement<{ idle: boolean | null }>('sandboxes/is-idle')
 const dropQuota = statement<{ id: string }>('sandboxes/drop-quota')
 const holdQuota = statement<{ id: string }>('sandboxes/hold-quota')
 const restartsInARow = statement<{ restarts: number }>('sandboxes/restarts-in-a-row')
@@ -126,6 +134,8 @@ export async function insertSandbox(tx: Transaction, sandbox: NewSandbox, { acto
     actor.id,
     requestId,
     sandbox.restartPolicy,
+    sandbox.idleTimeoutSeconds,
+    sandbox.onTimeout,
   ])
 }
 
@@ -271,10 +281,20 @@ export const setSandboxNameAndMetadata = async (
 
 export const expiredSandboxes = async (db: Queryable, limit: number): Promise<{ id: string; tenant_id: string }[]> => await db.run(expired, [limit])
 
-/** Milliseconds until the next deadline; zero or less when one has passed. */
-export const nextExpiryInMs = async (db: Queryable): Promise<number | undefined> => (await db.run(nextExpiry))[0]?.due_in_ms ?? undefined
+/** Milliseconds until the next deadline; zero or less when one has passed. @param idleCounts also of those that are idle */
+export const nextExpiryInMs = async (db: Queryable, idleCounts: boolean): Promise<number | undefined> =>
+  (await db.run(nextExpiry, [idleCounts]))[0]?.due_in_ms ?? undefined
 
 export const isSandboxExpired = async (tx: Transaction, id: string): Promise<boolean> => (await tx.run(isExpired, [id]))[0]?.expired ?? false
+
+/** Somebody uses the run of this generation. */
+export async function touchSandbox(tx: Transaction, at: { readonly id: string; readonly generation: number }): Promise<void> {
+  await tx.run(touch, [at.id, at.generation])
+}
+
+export const idleSandboxes = async (db: Queryable, limit: number): Promise<{ id: string; tenant_id: string }[]> => await db.run(idle, [limit])
+
+export const isSandboxIdle = async (tx: Transaction, id: string): Promise<boolean> => (await tx.run(isIdle, [id]))[0]?.idle ?? false
 
 /** Restarts by policy that led to the run at hand, without a steady time in between. */
 export const restartsOf = async (tx: Transaction, id: string): Promise<number> =>

@@ -60,11 +60,30 @@ export class MockSandbox {
   /** Stops twice, and once for each key. */
   stop(key: string | undefined): void {
     if (this.#isReplay(key) || this.resource.status !== 'ready') return
+    this.#halt('stopped: on request; what was written in it is gone')
+  }
+
+  /** Its life is over, or nobody has used it for its idle timeout. */
+  endIfDue(): void {
+    const { desired, expires_at: expires, idle_at: idle, on_timeout: action } = this.resource
+    const isOver = (time: string | null): boolean => time !== null && Date.parse(time) <= this.#clock.nowMs
+    if (desired === 'deleted' || !(isOver(expires) || isOver(idle))) return
+    const reason = isOver(expires) ? 'ttl_expired: its time to live is over' : 'idle_timeout: nobody has used it for its idle timeout'
+    if (desired === 'running' && action === 'stop') this.#halt(`${reason}; what was written in it is gone`)
+    else this.end(reason)
+  }
+
+  /** Somebody uses it. */
+  touch(): void {
+    const { idle_timeout_seconds: timeout } = this.resource
+    if (timeout !== null) this.resource = { ...this.resource, idle_at: this.#in(timeout) }
+  }
+
+  #halt(statusReason: string): void {
     const { expires_at: expiresAt, generation } = this.resource
     this.#lifeUntil = expiresAt
     const kept = this.#in(LIMITS.stoppedLifeSeconds)
     this.#leave('stopped')
-    const statusReason = 'stopped: on request; what was written in it is gone'
     this.resource = {
       ...this.resource,
       desired: 'stopped',
@@ -90,6 +109,7 @@ export class MockSandbox {
       ended_at: null,
       expires_at: latest(life, this.#lifeUntil),
     }
+    this.touch()
   }
 
   end(statusReason: string): void {
@@ -101,7 +121,7 @@ export class MockSandbox {
   #leave(status: 'stopped' | 'terminated'): void {
     for (const process of this.processes.splice(0)) process.kill('KILL')
     this.files = new MockFiles(() => this.#clock.nowMs)
-    this.resource = { ...this.resource, status, writable_layer: writableLayerOf(status), ended_at: this.#in(0) }
+    this.resource = { ...this.resource, status, writable_layer: writableLayerOf(status), idle_at: null, ended_at: this.#in(0) }
   }
 
   #isReplay(key: string | undefined): boolean {
@@ -132,8 +152,7 @@ export class MockSandboxes {
 
   /** Newest first; those whose deadline has passed end now. */
   get all(): readonly MockSandbox[] {
-    for (const sandbox of this.#all)
-      if (!sandbox.isDeleted && Date.parse(sandbox.resource.expires_at) <= this.#clock.nowMs) sandbox.end('ttl_expired: its time to live is over')
+    for (const sandbox of this.#all) sandbox.endIfDue()
     return [...this.#all].reverse()
   }
 
@@ -151,6 +170,8 @@ export class MockSandboxes {
       metadata = {},
       network,
       ttl_seconds: ttl = LIMITS.ttlSecondsDefault,
+      idle_timeout_seconds: idleTimeout = null,
+      on_timeout: onTimeout = 'delete',
       restart_policy: restartPolicy = 'never',
     } = body
     if (name !== null) this.#refuseTaken(name, this.all)
@@ -177,9 +198,12 @@ export class MockSandboxes {
       host_id: null,
       gateway_url: this.#url,
       ttl_seconds: ttl,
+      idle_timeout_seconds: idleTimeout,
+      on_timeout: onTimeout,
       created_at: now,
       ready_at: now,
       expires_at: this.#deadline(ttl),
+      idle_at: idleTimeout === null ? null : this.#deadline(idleTimeout),
       ended_at: null,
       start_path: null,
       start_timings_ms: null,
@@ -209,8 +233,10 @@ export class MockSandboxes {
   /** One that can be reached into. @throws CodedError `sandbox_not_found`, `sandbox_ended`, `sandbox_stopped` */
   live(id: string): MockSandbox {
     const sandbox = this.kept(id)
-    if (sandbox.resource.status === 'ready') return sandbox
-    throw new CodedError('sandbox_stopped', `The sandbox is ${sandbox.resource.status}. ${ERRORS.sandbox_stopped.next}`)
+    if (sandbox.resource.status !== 'ready')
+      throw new CodedError('sandbox_stopped', `The sandbox is ${sandbox.resource.status}. ${ERRORS.sandbox_stopped.next}`)
+    sandbox.touch()
+    return sandbox
   }
 
   extend(sandbox: MockSandbox, ttlSeconds: number): void {

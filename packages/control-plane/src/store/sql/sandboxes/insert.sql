@@ -2,9 +2,10 @@
 WITH sandbox AS (
   INSERT INTO sandglass.sandboxes (
     id, tenant_id, name, region, desired, observed, template_name, template_digest, vcpu_milli, memory_mb, disk_gb, driver, network_mode, env, metadata,
-    ttl_seconds, quota_held, operation_id, expires_at, pool_key, traceparent, restart_policy
+    ttl_seconds, quota_held, operation_id, expires_at, pool_key, traceparent, restart_policy, idle_timeout_seconds,
+    on_timeout
   )
-  VALUES ($1, $2, $3, $4, 'running', 'pending', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, true, $15, clock_timestamp() + make_interval(secs => $14::integer), $16, $17, $21)
+  VALUES ($1, $2, $3, $4, 'running', 'pending', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, true, $15, clock_timestamp() + make_interval(secs => $14::integer), $16, $17, $21, $22, $23)
 ), operation AS (
   INSERT INTO sandglass.operations (id, tenant_id, kind, status, sandbox_id) VALUES ($15, $2, 'sandbox.create', 'pending', $1)
 ), event AS (

@@ -17,6 +17,7 @@ WITH moved AS (
     start_path = CASE WHEN $14::integer IS NULL THEN coalesce($13, start_path) END,
     traceparent = CASE WHEN $14::integer IS NULL THEN traceparent ELSE $16 END,
     operation_id = coalesce($12, operation_id),
+    idle_at = CASE WHEN $4 = 'ready' THEN clock_timestamp() + make_interval(secs => idle_timeout_seconds) END,
     ready_at = CASE WHEN $4 = 'ready' THEN clock_timestamp() WHEN $14::integer IS NULL THEN ready_at END,
     ended_at = CASE
       WHEN $5 = 'running' THEN NULL
