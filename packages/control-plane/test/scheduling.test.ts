@@ -9,7 +9,6 @@ import { reconcileOutbox } from '../src/reconcilers/outbox-relay.ts'
 import { reconcilePlacement } from '../src/reconcilers/placement.ts'
 import { reconcileReleases } from '../src/reconcilers/release.ts'
 import { reconcileStarts } from '../src/reconcilers/start-convergence.ts'
-import { Timeouts } from '../src/reconcilers/timeouts.ts'
 import { startRig, usePostgres } from './harness.ts'
 import { makeMutant } from './mutant.ts'
 
@@ -57,35 +56,6 @@ describe('races', () => {
     assert.ok(performance.now() - began < 50_000, 'faster than any sweep')
     await Promise.all([...new Set(answers.map((answer) => answer.body.id))].map((id) => second.remove(id, 20)))
     assert.deepEqual(await first.rows('SELECT memory_mb_reserved::int AS reserved FROM sandglass.host_capacity'), [{ reserved: 0 }])
-  })
-
-  test('reconcilers twice, late and beside a twin do what one does', async () => {
-    await using rig = await startRig(postgres.current, { timing: { startTimeoutMs: 60_000, sweepMs: 3_600_000 } })
-    await rig.settled()
-    const host = await rig.host({ starts: ['hang'], provesEnds: false })
-    const starting = await rig.create({}, { wait: 0 })
-    await until('the ticket', () => host.starts[0])
-    const expiring = await rig.create({}, { wait: 0 })
-    await rig.rows("UPDATE sandglass.assignments SET created_at = created_at - interval '1 h' WHERE sandbox_id = $1", [starting.body.id])
-    await rig.rows("UPDATE sandglass.sandboxes SET expires_at = created_at - interval '1 h' WHERE id = $1", [expiring.body.id])
-    const context = { config: rig.config, world: realWorld, db: rig.db.for('reconcilers') }
-    const retired = await Promise.all([reconcileStarts(context), reconcileStarts(context), reconcileStarts(context)])
-    assert.equal(
-      retired.reduce((sum, outcome) => sum + outcome.actions, 0),
-      1,
-    )
-    const timeouts = new Timeouts(context)
-    const deleted = await Promise.all([timeouts.reconcile(), timeouts.reconcile(), new Timeouts(context).reconcile()])
-    assert.equal(
-      deleted.reduce((sum, outcome) => sum + outcome.actions, 0),
-      1,
-    )
-    assert.equal((await rig.get(starting.body.id)).generation, 2)
-    const again = [await reconcileStarts(context), await timeouts.reconcile()]
-    assert.deepEqual(
-      again.map((outcome) => outcome.actions),
-      [0, 0],
-    )
   })
 })
 
