@@ -156,6 +156,8 @@ export type ErrorContext = {
   readonly errors?: readonly FieldError[]
   readonly limit?: { readonly name: string; readonly value: number }
   readonly retryAfterSeconds?: number
+  /** With `stale_epoch`: the epoch of the host that the database holds now. */
+  readonly epoch?: number
   readonly cause?: unknown
 }
 

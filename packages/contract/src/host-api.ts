@@ -4,6 +4,9 @@
  * `register` gives an epoch (register.cas), `renew` advances the lease sequence, `watch` is a stream of orders, `reports` tells stable facts.
  * Orders are explicit: a host never infers an end from the absence of something in a list. A repeated, late or reordered order or
  * report changes nothing. Everything is sent again until it is answered by a state in which it is no longer due.
+ *
+ * Who does not hold the epoch that it speaks for is answered 409 `stale_epoch`, with the host's present one in the problem's member `epoch`: the host ends
+ * everything and asks for the one after it, with `expected_epoch` as told.
  */
 import Type, { type Static } from 'typebox'
 import { AmountsSchema, DriverProbeSchema } from './host.ts'
@@ -93,7 +96,7 @@ export type HostReport = Static<typeof HostReportSchema>
 
 /** POST /internal/v1/hosts/{host_id}/reports */
 export const HostReportsSchema = closed({ epoch: position, items: Type.Array(HostReportSchema, { maxItems: LIMITS.hostReportItems }) })
-/** In the order of the items. `stale`: refused with `stale_generation` or `stale_epoch`, recorded in the audit; never to be sent again. */
+/** In the order of the items. `stale`: refused with `stale_generation` or `stale_epoch`, in the audit log once; never to be sent again. */
 export const HostReportsAnswerSchema = closed({
   results: Type.Array(closed({ outcome: oneOf(['accepted', 'stale']), code: nullable(Type.String()) })),
 })

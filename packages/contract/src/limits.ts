@@ -154,7 +154,22 @@ export const LIMITS = {
   hostWatchLineBytes: 256 * KiB,
   renewPeriodMs: 5_000,
   ticketTerms: 6,
+
+  // Leases of hosts and their end; `test/lease-timing.test.ts` holds them to what makes a fence safe
+  /** A host that renewed nothing for so long is lost, and no route to it is valid. */
   leaseMs: 30_000,
+  /** So long before the end of its lease, counted from the sending of the last renewal that was answered, a host freezes what it runs. */
+  leaseMarginMs: 5_000,
+  /** So long the freeze may take. */
+  leaseStopMs: 5_000,
+  /** Published: so long after the end of an unrenewed lease the control plane waits before it takes the lease away and starts elsewhere. */
+  fenceGraceMs: 10_000,
+  /** How often each control plane looks at the leases. */
+  fencePollMs: 1_000,
+  /** A control plane that did not look for longer than this, for whatever reason, counts anew: hosts may have been kept from renewing. */
+  fenceGapMs: 10_000,
+  /** Two clocks that run differ by no more than this many millionths. */
+  clockDriftPpm: 1_000,
 
   // Operating hosts
   hostLabels: 32,

@@ -22,6 +22,7 @@ export const ProblemSchema = Type.Object(
     retryable: Type.Boolean({ description: 'The same request may succeed later.' }),
     errors: FieldErrorsSchema,
     limit: ReachedLimitSchema,
+    epoch: Type.Optional(Type.Integer({ minimum: 0, description: 'With `stale_epoch`: the epoch of the host that the database holds now.' })),
   },
   { $id: 'Problem' },
 )
@@ -42,6 +43,7 @@ export function problemOf(error: CodedError, where: { instance?: string; request
     retryable,
     ...(error.context.errors === undefined ? {} : { errors: [...error.context.errors] }),
     ...(error.context.limit === undefined ? {} : { limit: { ...error.context.limit } }),
+    ...(error.context.epoch === undefined ? {} : { epoch: error.context.epoch }),
   }
 }
 

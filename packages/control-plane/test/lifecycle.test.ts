@@ -227,7 +227,7 @@ describe('late, repeated and reordered reports', () => {
     await until('the ticket', () => host.starts[0])
     await rig.remove(body.id, 0)
     assert.deepEqual(await host.ready(body.id, 1), { outcome: 'stale', code: 'stale_generation' })
-    const audit = await rig.rows("SELECT subject FROM sandglass.audit_log WHERE action = 'report.stale'")
+    const audit = await rig.rows("SELECT subject FROM sandglass.audit_log WHERE action = 'report.late'")
     assert.deepEqual(audit, [{ subject: body.id }])
     assert.equal((await rig.get(body.id)).status, 'terminating')
     await host.ended(body.id, 2)

@@ -126,12 +126,23 @@ export class SimulatedHost {
     return answer
   }
 
-  /** A reboot: nothing runs any more, and it registers anew. */
+  /** A reboot: nothing runs any more, and it registers anew, from the epoch that it is told where that is newer than the one it held. */
   async reboot(): Promise<void> {
     await this.leave()
     this.bootId = randomBytes(16).toString('hex')
     this.running.clear()
-    await this.join()
+    await this.registerAsTold()
+    await this.watch()
+  }
+
+  async registerAsTold(): Promise<RegisteredHost> {
+    try {
+      return await this.register()
+    } catch (error) {
+      const told = error instanceof CodedError ? error.context.epoch : undefined
+      if (told === undefined || told < this.epoch) throw error
+      return await this.register(told)
+    }
   }
 
   async renew(epoch = this.epoch, bootId = this.bootId): Promise<{ epoch: number; seq: number }> {
@@ -280,6 +291,6 @@ export class SimulatedHost {
     const value: unknown = await response.json()
     if (response.ok) return value
     const problem = parseProblem(value)
-    throw new CodedError(problem?.code ?? 'internal', problem?.detail)
+    throw new CodedError(problem?.code ?? 'internal', problem?.detail, problem?.epoch === undefined ? {} : { epoch: problem.epoch })
   }
 }

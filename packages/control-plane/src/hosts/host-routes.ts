@@ -3,9 +3,10 @@ import { CodedError, HostReportsSchema, LIMITS, parseHostId, parserOf, RegisterH
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { requireToken } from '../api/authentication.ts'
 import type { Context } from '../context.ts'
-import { readLease, renewLease } from '../store/hosts.ts'
+import { type HeldLease, readLease, renewLease } from '../store/hosts.ts'
 import { registerHost } from './register-host.ts'
 import { applyReports } from './reports.ts'
+import { staleEpoch } from './stale-epoch.ts'
 import { HostWatch } from './watch.ts'
 
 const registers = parserOf(RegisterHostSchema)
@@ -22,8 +23,9 @@ export function internalHostRoutes(app: FastifyInstance, context: Context, strea
 
   app.post('/internal/v1/hosts/:id/renew', options, async (request, reply) => {
     const { epoch, boot_id } = renewals.parse(request.body)
-    const lease = await renewLease(db, hostOf(request), epoch, boot_id)
-    if (lease === undefined) throw new CodedError('stale_epoch', `The host does not hold epoch ${epoch}.`)
+    const hostId = hostOf(request)
+    const lease = await renewLease(db, hostId, epoch, boot_id)
+    if (lease === undefined) throw staleEpoch(epoch, (await leaseOf(hostId)).epoch)
     await context.world.faults.reach('renew.committed')
     return reply.send(lease)
   })
@@ -35,12 +37,12 @@ export function internalHostRoutes(app: FastifyInstance, context: Context, strea
 
   app.get('/internal/v1/hosts/:id/watch', options, async (request, reply) => {
     const epoch = epochOf(request.query)
-    const lease = await readLease(db, hostOf(request))
-    if (lease === undefined) throw new CodedError('host_not_found')
-    if (lease.epoch !== epoch || !lease.held) throw new CodedError('stale_epoch', `The host does not hold epoch ${epoch}.`)
+    const hostId = hostOf(request)
+    const lease = await leaseOf(hostId)
+    if (lease.epoch !== epoch || !lease.held) throw staleEpoch(epoch, lease.epoch)
     reply.hijack()
     reply.raw.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' })
-    const watch = new HostWatch(context, { hostId: hostOf(request), epoch, output: reply.raw })
+    const watch = new HostWatch(context, { hostId, epoch, output: reply.raw })
     const close = (): void => watch.close()
     streams.add(close)
     context.bus.emit([{ topic: 'placement', key: '' }])
@@ -52,9 +54,15 @@ export function internalHostRoutes(app: FastifyInstance, context: Context, strea
   async function knownHost(request: FastifyRequest): Promise<string> {
     const hostId = hostOf(request)
     if (known.has(hostId)) return hostId
-    if ((await readLease(db, hostId)) === undefined) throw new CodedError('host_not_found')
+    await leaseOf(hostId)
     known.add(hostId)
     return hostId
+  }
+
+  async function leaseOf(hostId: string): Promise<HeldLease> {
+    const lease = await readLease(db, hostId)
+    if (lease === undefined) throw new CodedError('host_not_found')
+    return lease
   }
 }
 

@@ -2,14 +2,15 @@
  * A host joins, or comes back. It takes a new epoch only when nothing runs on it, so that epoch proves the end of everything it held before (release by
  * fence). A host that was removed begins the same way, and stays cordoned until an operator wants it again. An agent that restarted on the same boot repeats its last registration: it keeps its epoch and what it runs, and tells where it now listens.
  */
-import { CodedError, LIMITS, type RegisteredHost, type RegisterHost } from '@sandglass/contract'
+import { LIMITS, type RegisteredHost, type RegisterHost } from '@sandglass/contract'
 import type { Context } from '../context.ts'
 import { exactAmounts } from '../domain/amounts.ts'
 import { wakePlacement } from '../events/wake-bus.ts'
 import { releaseFenced } from '../services/release-fenced.ts'
 import { audit } from '../store/audit-log.ts'
 import { returnHost } from '../store/host-changes.ts'
-import { ensureHost, registerLease, updateHostOffer } from '../store/hosts.ts'
+import { ensureHost, readLease, registerLease, updateHostOffer } from '../store/hosts.ts'
+import { staleEpoch } from './stale-epoch.ts'
 
 /** @throws CodedError `stale_epoch` */
 export async function registerHost(context: Context, host: RegisterHost): Promise<RegisteredHost> {
@@ -18,7 +19,7 @@ export async function registerHost(context: Context, host: RegisterHost): Promis
     await ensureHost(tx, host, context.config.region)
     const returns = await returnHost(tx, host.host_id)
     const registered = await registerLease(tx, host)
-    if (registered === undefined) throw new CodedError('stale_epoch', `The host does not hold epoch ${host.expected_epoch}.`)
+    if (registered === undefined) throw staleEpoch(host.expected_epoch, (await readLease(tx, host.host_id))?.epoch ?? 0)
     await audit(tx, {
       tenantId: null,
       actor: { type: 'host', id: host.host_id },

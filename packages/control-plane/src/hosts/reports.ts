@@ -1,9 +1,9 @@
 /**
  * What hosts report. Each item is applied in a transaction of its own and is safe to repeat, and some at once: they are about different sandboxes and
- * pools, and whatever is about the same one is kept in order by its guards. What comes too late is refused by its generation or epoch, answered `stale`,
- * and kept in the audit log.
+ * pools, and whatever is about the same one is kept in order by its guards. What comes too late is refused: an item of an older generation is answered
+ * `stale`, and all that is said in an older epoch 409 `stale_epoch`. Each is in the audit log once.
  */
-import type { HostReport, HostReportsAnswer } from '@sandglass/contract'
+import { CodedError, type HostReport, type HostReportsAnswer } from '@sandglass/contract'
 import type { Context } from '../context.ts'
 import { invariant } from '../domain/invariant.ts'
 import type { LossReason } from '../domain/sandbox/end-plan.ts'
@@ -13,12 +13,14 @@ import type { Faults } from '../faults/crash-point.ts'
 import { applyLoss } from '../services/runtime-loss.ts'
 import { releaseByEnded } from '../services/runtime-release.ts'
 import { lockLeaseEpoch, lockLiveAssignment } from '../store/assignments.ts'
-import { audit } from '../store/audit-log.ts'
+import { auditLateReports, type LateReport } from '../store/audit-log.ts'
 import { type Database, type Transaction, together } from '../store/database.ts'
+import { readLease } from '../store/hosts.ts'
 import { closeOperation } from '../store/operations.ts'
 import { acknowledgePool } from '../store/pools.ts'
 import { lockSandbox, moveLocked, type SandboxRow } from '../store/sandboxes.ts'
 import { openUsage } from '../store/usage-intervals.ts'
+import { staleEpoch } from './stale-epoch.ts'
 
 type Result = HostReportsAnswer['results'][number]
 type Report<Type extends HostReport['type']> = Extract<HostReport, { type: Type }>
@@ -30,33 +32,51 @@ const stale = (code: 'stale_generation' | 'stale_epoch'): Result => ({ outcome: 
 /** Items that are applied at once. Each holds a connection of the pool that lease renewals share. */
 const AT_ONCE = 4
 
+/** @throws CodedError `stale_epoch`, `host_not_found` */
 export async function applyReports(context: Context, source: Source, items: readonly HostReport[]): Promise<HostReportsAnswer> {
   const db = context.db.for('hosts')
+  // What a host says of a start is waited for: that asks in its own transaction (ready.epoch).
+  if (items.some((item) => item.type !== 'ready')) await requireEpoch(db, source, items)
   const results: Result[] = []
+  let told: number | undefined
   const waiting = [...items.entries()]
   const lane = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const [index, item] = next
-      const result = await applyReport(context, db, source, item)
+      const { result, epoch = told } = await applyReport(context, db, source, item)
       context.metrics.count('sandglass_host_reports_total', { type: item.type, outcome: result.outcome })
       results[index] = result
+      told = epoch
     }
   }
   const lanes = await Promise.allSettled(Array.from({ length: Math.min(AT_ONCE, items.length) }, lane))
   // One that cannot be applied fails the whole answer; the host then tells all again.
   for (const ended of lanes) if (ended.status === 'rejected') throw ended.reason
+  if (told !== undefined) throw staleEpoch(source.epoch, told)
   return { results }
 }
 
-async function applyReport(context: Context, db: Database, source: Source, item: HostReport): Promise<Result> {
+/** Before a host's stable facts, which are true in every epoch: it learns that it speaks for one that is over. */
+async function requireEpoch(db: Database, source: Source, items: readonly HostReport[]): Promise<void> {
+  const lease = await readLease(db, source.hostId)
+  if (lease === undefined) throw new CodedError('host_not_found')
+  if (lease.epoch === source.epoch && lease.held) return
+  if (lease.epoch >= source.epoch) await auditLateReports(db, source, 'stale_epoch', items.filter(isOfSandbox).map(lateOf))
+  throw staleEpoch(source.epoch, lease.epoch)
+}
+
+/** `epoch`: of the host, when it is not the one that the report was made in. */
+type Applied = { readonly result: Result; readonly epoch?: number }
+
+async function applyReport(context: Context, db: Database, source: Source, item: HostReport): Promise<Applied> {
   const { metrics, world } = context
   const { faults } = world
   switch (item.type) {
     case 'ready': {
-      const { result, startedInSeconds } = await db.transaction((tx) => applyReady(tx, faults, source, item))
+      const { startedInSeconds, ...applied } = await db.transaction((tx) => applyReady(tx, faults, source, item))
       await faults.reach('ready.committed')
       if (startedInSeconds !== undefined) metrics.observeSeconds('sandglass_sandbox_start_duration_seconds', { path: item.path }, startedInSeconds)
-      return result
+      return applied
     }
     case 'ended': {
       const { result, released } = await db.transaction(async (tx) => {
@@ -66,29 +86,30 @@ async function applyReport(context: Context, db: Database, source: Source, item:
       })
       await faults.reach('ended.committed')
       if (released) metrics.count('sandglass_runtimes_ended_total', { reason: item.reason })
-      return result
+      return { result }
     }
     case 'pool':
-      return await db.transaction((tx) => applyAcknowledgement(tx, source, item))
+      return { result: await db.transaction((tx) => applyAcknowledgement(tx, source, item)) }
     case 'refused':
-      return await db.transaction((tx) => applyRefused(context, tx, source, item))
+      return { result: await db.transaction((tx) => applyRefused(context, tx, source, item)) }
   }
 }
 
-type Ready = {
-  readonly result: Result /** From the create, start or restart on; undefined when nothing became ready by this report. */
+type Ready = Applied & {
+  /** From the create, start or restart on; undefined when nothing became ready by this report. */
   readonly startedInSeconds?: number
 }
 
 /** The commit travels behind the statements: they act on rows that are locked and looked at, so that none of them can find itself too late. */
 async function applyReady(tx: Transaction, faults: Faults, source: Source, report: Report<'ready'>): Promise<Ready> {
   const [row, assignment, epoch] = await together([lockSandbox(tx, report.sandbox), lockLiveAssignment(tx, report.sandbox), lockLeaseEpoch(tx, source.hostId)])
+  // guard: ready.epoch: of whom it is said, and by whom
+  if (epoch !== undefined && source.epoch !== epoch) return { result: await refuseAsStale(tx, source, report, 'stale_epoch'), epoch }
   // guard: ready.gen
   if (row === undefined || assignment?.host_id !== source.hostId || assignment.generation !== report.generation || row.generation !== report.generation) {
     return { result: await refuseAsStale(tx, source, report, 'stale_generation') }
   }
-  // guard: ready.epoch
-  if (assignment.epoch !== epoch || source.epoch !== epoch) return { result: await refuseAsStale(tx, source, report, 'stale_epoch') }
+  if (assignment.epoch !== epoch) return { result: await refuseAsStale(tx, source, report, 'stale_epoch') }
   if (row.observed === 'ready') return { result: ACCEPTED }
   invariant(mayMove('prove', row.observed), `sandbox ${row.id} cannot prove from ${row.observed}`)
   const written = together([
@@ -168,18 +189,16 @@ async function applyRefused(context: Context, tx: Transaction, source: Source, r
   return ACCEPTED
 }
 
-async function refuseAsStale(
-  tx: Transaction,
-  source: Source,
-  report: Exclude<HostReport, { type: 'pool' }>,
-  code: 'stale_generation' | 'stale_epoch',
-): Promise<Result> {
-  await audit(tx, {
-    tenantId: null,
-    actor: { type: 'host', id: source.hostId },
-    action: 'report.stale',
-    subject: report.sandbox,
-    detail: { type: report.type, generation: report.type === 'ended' ? report.upto : report.generation, epoch: source.epoch, code },
-  })
+type ReportOfSandbox = Exclude<HostReport, { type: 'pool' }>
+
+async function refuseAsStale(tx: Transaction, source: Source, report: ReportOfSandbox, code: 'stale_generation' | 'stale_epoch'): Promise<Result> {
+  await auditLateReports(tx, source, code, [lateOf(report)])
   return stale(code)
 }
+
+const isOfSandbox = (report: HostReport): report is ReportOfSandbox => report.type !== 'pool'
+const lateOf = (report: ReportOfSandbox): LateReport => ({
+  type: report.type,
+  sandboxId: report.sandbox,
+  generation: report.type === 'ended' ? report.upto : report.generation,
+})

@@ -56,6 +56,9 @@ export type HostRow = Capacity & {
 
 export type Lease = { readonly epoch: number; readonly seq: number }
 
+/** `held`: by a boot of the host; by none when the host was removed or fenced. */
+export type HeldLease = Lease & { readonly held: boolean }
+
 /** One order that is due, or a row of nulls that carries the lease alone. */
 export type DueOrderRow = Lease &
   (
@@ -94,7 +97,7 @@ const insertFirst = statement('hosts/insert-first')
 const register = statement<Lease>('hosts/register')
 const updateOffer = statement('hosts/update-offer')
 const renew = statement<Lease>('hosts/renew')
-const lease = statement<Lease & { held: boolean }>('hosts/lease')
+const lease = statement<HeldLease>('hosts/lease')
 const dueOrders = statement<DueOrderRow>('hosts/due-orders')
 
 export const capacityOfRow = (row: Capacity): { capacity: ExactAmounts; reserved: ExactAmounts } => ({
@@ -167,8 +170,7 @@ export async function updateHostOffer(tx: Transaction, host: RegisterHost, offer
 export const renewLease = async (db: Queryable, hostId: string, epoch: number, bootId: string): Promise<Lease | undefined> =>
   (await db.run(renew, [hostId, epoch, bootId]))[0]
 
-/** `held`: a boot of the host holds it; nobody does when the host was removed. */
-export const readLease = async (db: Queryable, hostId: string): Promise<(Lease & { readonly held: boolean }) | undefined> => (await db.run(lease, [hostId]))[0]
+export const readLease = async (db: Queryable, hostId: string): Promise<HeldLease | undefined> => (await db.run(lease, [hostId]))[0]
 
 /** @returns at least one row while the host holds its lease */
 export const readDueOrders = async (db: Queryable, hostId: string, sandboxIds: readonly string[] | undefined): Promise<DueOrderRow[]> =>
