@@ -77,6 +77,7 @@ const right: Picture = {
       drivers: [],
       sandboxes: 1,
       pool: { target: 2, held: 2, memory_mb: 1_024, disk_gb: 4 },
+      lease: { state: 'late', lease_seconds: 30, fence_grace_seconds: 10, fenced_at: null },
       renewed_at: null,
       lease_age_seconds: null,
       created_at: '2026-01-01T00:00:00Z',

@@ -85,9 +85,21 @@ export type Drain = Static<typeof DrainSchema>
 
 export const HOST_STATUSES = ['ready', 'cordoned', 'draining', 'drained', 'lost'] as const
 export const HostStatusSchema = oneOf(HOST_STATUSES, {
-  description: '`lost`: no renewal for a lease; it is a view and releases nothing. `drained`: its drain has left nothing on it.',
+  description: '`lost`: no renewal for a lease, or fenced; it is a view and releases nothing. `drained`: its drain has left nothing on it.',
 })
 export type HostStatus = Static<typeof HostStatusSchema>
+
+export const LEASE_STATES = ['held', 'late', 'fenced'] as const
+
+const HostLeaseSchema = closed({
+  state: oneOf(LEASE_STATES, {
+    description:
+      '`late`: no renewal for a lease. `fenced`: taken away from the host, and what it held with it, until it registers anew. When a late one is fenced is not a time of any wall clock: observers wait for lease and grace on their own.',
+  }),
+  lease_seconds: Type.Number({ description: 'Without a renewal for so long a host is lost, and no route leads there.' }),
+  fence_grace_seconds: Type.Number({ description: 'So long behind that it is fenced, at the soonest.' }),
+  fenced_at: nullable(Type.String({ description: 'RFC 3339, UTC. When it was fenced last; null: never.' })),
+})
 
 export const HostSchema = closed(
   {
@@ -110,6 +122,7 @@ export const HostSchema = closed(
       memory_mb: Type.Integer({ description: 'What of `reserved` is held for them.' }),
       disk_gb: Type.Integer(),
     }),
+    lease: HostLeaseSchema,
     renewed_at: nullable(TimeSchema),
     lease_age_seconds: nullable(Type.Number({ minimum: 0, description: 'Since the last renewal, by the database’s clock; null: it never renewed.' })),
     created_at: TimeSchema,

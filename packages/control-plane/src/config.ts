@@ -30,6 +30,14 @@ export type Timing = {
   readonly resendMs: number
   readonly heartbeatMs: number
   readonly leaseMs: number
+  /** As hosts are told at registration. */
+  readonly renewPeriodMs: number
+  /** Behind an unrenewed lease, before the host is fenced. */
+  readonly fenceGraceMs: number
+  /** Between two looks at the leases. */
+  readonly fencePollMs: number
+  /** An observer that did not look for longer counts anew. */
+  readonly fenceGapMs: number
   readonly eventHeartbeatMs: number
   readonly eventStallMs: number
   /** How long an event waits for its position behind older transactions that are still open. */
@@ -44,6 +52,10 @@ export const DEFAULT_TIMING: Timing = {
   resendMs: 2_000,
   heartbeatMs: 5_000,
   leaseMs: LIMITS.leaseMs,
+  renewPeriodMs: LIMITS.renewPeriodMs,
+  fenceGraceMs: LIMITS.fenceGraceMs,
+  fencePollMs: LIMITS.fencePollMs,
+  fenceGapMs: LIMITS.fenceGapMs,
   eventHeartbeatMs: LIMITS.eventHeartbeatMs,
   eventStallMs: LIMITS.eventStallMs,
   // No transaction of ours lives longer (store/database.ts).

@@ -5,6 +5,7 @@ import { DEFAULT_RESOURCES } from '@sandglass/contract'
 import { type SimulatedHost, type SimulatedHostOptions, until } from '@sandglass/testkit'
 import { HostDesk } from '../src/hosts/host-desk.ts'
 import { type Rig, type RigOptions, startRig, usePostgres } from './harness.ts'
+import { LeaseObserver } from './lease-observer.ts'
 import { type Mutation, makeMutant } from './mutant.ts'
 
 const postgres = usePostgres()
@@ -17,6 +18,11 @@ type Guard = {
   readonly options?: RigOptions
   readonly scenario: (rig: Rig) => Promise<void>
 }
+
+/** Lease and grace together. */
+const FENCE_MS = 40_000
+/** The control plane's own observer looks when it starts, and not again. */
+const STILL: RigOptions = { timing: { fencePollMs: 3_600_000 } }
 
 type LiveAssignment = { id: string; generation: number; epoch: number; host_id: string }
 const live = async (rig: Rig, sandboxId: string): Promise<LiveAssignment[]> =>
@@ -263,7 +269,7 @@ const GUARDS: readonly Guard[] = [
   {
     name: 'rf.epoch',
     says: 'what the host holds in its present epoch is not fenced',
-    off: [{ file: 'services/runtime-release.ts', replace: 'assignment.epoch >= epoch', by: 'assignment.epoch > epoch' }],
+    off: [{ file: 'services/runtime-release.ts', replace: 'assignment.epoch >= lease.epoch', by: 'assignment.epoch > lease.epoch' }],
     scenario: async (rig) => {
       await rig.host()
       const { body } = await rig.create()
@@ -420,11 +426,135 @@ const GUARDS: readonly Guard[] = [
   {
     name: 'remove.lease',
     says: 'a removed host holds no lease',
-    off: [{ file: 'store/sql/hosts/end-lease.sql', replace: 'SET holder = NULL', by: 'SET holder = holder' }],
+    off: [{ file: 'store/sql/hosts/end-lease.sql', replace: 'SET holder = NULL, epoch = epoch + 1', by: 'SET holder = holder' }],
     scenario: async (rig) => {
       const host = await rig.host()
       assert.equal((await rig.call('DELETE', `/v1/hosts/${host.id}`, { key: rig.keys.operator })).status, 204)
       await assert.rejects(host.renew(), { code: 'stale_epoch' })
+    },
+  },
+  {
+    name: 'remove.epoch',
+    says: 'the epoch of a removed host is over, and with it what its pools hold',
+    off: [{ file: 'store/sql/hosts/end-lease.sql', replace: ', epoch = epoch + 1', by: '' }],
+    options: pooled(1),
+    scenario: async (rig) => {
+      const { host } = await joinPooled(rig)
+      assert.equal((await rig.call('DELETE', `/v1/hosts/${host.id}`, { key: rig.keys.operator })).status, 204)
+      await assert.rejects(host.renew(), { code: 'stale_epoch', context: { epoch: 2 } })
+      await until('its pool to be empty', async () => (await reservedMb(rig)) === 0, 3_000)
+    },
+  },
+  {
+    name: 'fence.cas',
+    says: 'a host that renews behind the plan is not fenced',
+    off: [{ file: 'store/sql/hosts/fence.sql', replace: 'AND epoch = $2 AND seq = $3', by: 'AND $2::bigint >= 0 AND $3::bigint >= 0' }],
+    options: STILL,
+    scenario: async (rig) => {
+      const host = await rig.host()
+      const faults = { reach: async (point: string) => void (point === 'fence.planned' && (await host.renew())) }
+      const observer = new LeaseObserver(rig, { faults })
+      await observer.look()
+      assert.equal(await observer.watch(FENCE_MS), 0)
+      assert.deepEqual(await host.renew(), { epoch: 1, seq: 3 })
+    },
+  },
+  {
+    name: 'fence.read',
+    says: 'an observer counts from the answer of its read',
+    off: [{ file: 'reconcilers/host-lease-sweeper.ts', replace: 'const answeredAtMs = world.monotonicMs()', by: 'const answeredAtMs = askedAtMs' }],
+    options: STILL,
+    scenario: async (rig) => {
+      await rig.host()
+      let tookMs = 8_000
+      const db: ConstructorParameters<typeof LeaseObserver>[1] = {
+        db: {
+          run: async (statement, values) => {
+            const rows = await rig.db.run(statement, values)
+            observer.nowMs += tookMs
+            tookMs = 0
+            return rows
+          },
+          transaction: (work) => rig.db.transaction(work),
+        },
+      }
+      const observer = new LeaseObserver(rig, db)
+      await observer.look()
+      assert.equal(await observer.watch(FENCE_MS - 1), 0)
+      assert.equal(await observer.look(1), 1)
+    },
+  },
+  {
+    name: 'fence.grace',
+    says: 'a fence waits for the grace behind the lease',
+    off: [{ file: 'reconcilers/host-lease-sweeper.ts', replace: 'leaseMs + fenceGraceMs', by: 'leaseMs + 0 * fenceGraceMs' }],
+    options: STILL,
+    scenario: async (rig) => {
+      await rig.host()
+      const observer = new LeaseObserver(rig)
+      await observer.look()
+      assert.equal(await observer.watch(FENCE_MS - 1), 0)
+    },
+  },
+  {
+    name: 'fence.clock',
+    says: 'a fence waits on the monotonic clock of its observer, whatever wall clocks are set to',
+    off: [{ file: 'reconcilers/host-lease-sweeper.ts', replace: 'world.monotonicMs()', by: 'world.wallMs()' }],
+    options: STILL,
+    scenario: async (rig) => {
+      await rig.host()
+      const observer = new LeaseObserver(rig)
+      await observer.look()
+      await observer.watch(FENCE_MS - 1)
+      observer.wallMs += FENCE_MS
+      await rig.rows("UPDATE sandglass.host_leases SET renewed_at = renewed_at - interval '5 h'")
+      assert.equal(await observer.look(), 0)
+      assert.equal(await observer.look(1), 1)
+    },
+  },
+  {
+    name: 'fence.gap',
+    says: 'an observer that did not look for long counts anew',
+    off: [{ file: 'domain/host/fencing.ts', replace: '<= bounds.gapMs', by: '<= Number.POSITIVE_INFINITY' }],
+    options: STILL,
+    scenario: async (rig) => {
+      await rig.host()
+      const observer = new LeaseObserver(rig)
+      await observer.look()
+      assert.equal(await observer.look(FENCE_MS), 0)
+    },
+  },
+  {
+    name: 'fence.usage',
+    says: 'usage on a fenced host ends with the fence, not with a release that comes later',
+    off: [{ file: 'services/fence-host.ts', replace: 'await closeUsageOfEpochs(tx, seen.hostId)', by: 'void closeUsageOfEpochs' }],
+    options: { timing: { fencePollMs: 3_600_000, sweepMs: 3_600_000 } },
+    scenario: async (rig) => {
+      await rig.settled()
+      await rig.host()
+      const { id } = (await rig.create()).body
+      const observer = new LeaseObserver(rig)
+      await observer.look()
+      assert.equal(await observer.watch(FENCE_MS), 1)
+      assert.equal((await live(rig, id)).length, 1)
+      assert.deepEqual(await rig.rows('SELECT closed_at IS NOT NULL AS closed FROM sandglass.usage_intervals'), [{ closed: true }])
+    },
+  },
+  {
+    name: 'place.held',
+    says: 'nothing is placed in an epoch that nobody holds',
+    off: [{ file: 'store/sql/assignments/insert.sql', replace: 'AND epoch = $4 AND holder IS NOT NULL', by: 'AND epoch = $4' }],
+    options: STILL,
+    scenario: async (rig) => {
+      const host = await rig.host()
+      await cordon(rig, host.id)
+      const { id } = (await rig.create({}, { wait: 0 })).body
+      const observer = new LeaseObserver(rig)
+      await observer.look()
+      assert.equal(await observer.watch(FENCE_MS), 1)
+      await rig.rows('UPDATE sandglass.host_capacity SET cordoned = false')
+      assert.equal(await claim(rig, choice(id, 0, host.id, { epoch: 2 })), false)
+      assert.equal(await reservedMb(rig), 0)
     },
   },
   {

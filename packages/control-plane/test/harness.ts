@@ -11,6 +11,7 @@ import pg from 'pg'
 import type { Config } from '../src/config.ts'
 import { DEFAULT_RATES, DEFAULT_TIMING, type Faults, migrate, realWorld, type Timing } from '../src/index.ts'
 import type { ReconcilerStatus } from '../src/reconcilers/reconciler.ts'
+import type { World } from '../src/world.ts'
 
 export const NO_POOLS: Config['pools'] = { enabled: false, floors: [], ceiling: 100, memoryShare: 0.5 }
 
@@ -51,6 +52,7 @@ type Shared = {
 export type RigOptions = {
   readonly timing?: Partial<Timing>
   readonly faults?: Faults
+  readonly world?: Partial<Pick<World, 'monotonicMs' | 'wallMs'>>
   readonly tracing?: Tracing
   /** A second process over the same database, with the same keys. */
   readonly twinOf?: Shared
@@ -66,6 +68,8 @@ type Modules = {
   readonly pools: typeof import('../src/store/pools.ts')
   readonly release: typeof import('../src/services/runtime-release.ts')
   readonly events: typeof import('../src/store/events.ts')
+  readonly sweeper: typeof import('../src/reconcilers/host-lease-sweeper.ts')
+  readonly catalogue: typeof import('../src/metrics/catalogue.ts')
 }
 
 async function loadModules(source: string): Promise<Modules> {
@@ -77,6 +81,8 @@ async function loadModules(source: string): Promise<Modules> {
     pools: await load('store/pools.ts'),
     release: await load('services/runtime-release.ts'),
     events: await load('store/events.ts'),
+    sweeper: await load('reconcilers/host-lease-sweeper.ts'),
+    catalogue: await load('metrics/catalogue.ts'),
   }
 }
 
@@ -119,6 +125,7 @@ export async function startRig(postgres: TestPostgres, options: RigOptions = {})
   const modules = await loadModules(options.source ?? join(import.meta.dirname, '../src'))
   const controlPlane = await modules.index.startControlPlane(config, {
     ...realWorld,
+    ...options.world,
     logStream: {
       write: (line) => {
         logLines.push(line)

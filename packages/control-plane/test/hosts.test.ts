@@ -31,9 +31,11 @@ describe('a host', () => {
     )
     assert.deepEqual([capacity.memory_mb, reserved.memory_mb], [8_192, DEFAULT_RESOURCES.memory_mb])
     assert.ok(age !== null && age >= 0 && age < 20, String(age))
+    const published = { lease_seconds: LIMITS.leaseMs / 1_000, fence_grace_seconds: LIMITS.fenceGraceMs / 1_000 }
+    assert.deepEqual(host.lease, { state: 'held', ...published, fenced_at: null })
     await rig.rows("UPDATE sandglass.host_leases SET renewed_at = clock_timestamp() - interval '31 s'")
     const lost = await told(rig, id)
-    assert.equal(lost.status, 'lost')
+    assert.deepEqual([lost.status, lost.lease.state], ['lost', 'late'])
     assert.ok((lost.lease_age_seconds ?? 0) >= 31)
   })
 
@@ -248,7 +250,7 @@ describe('removal', () => {
     await assert.rejects(host.register(0), { code: 'stale_epoch' }, 'the registration of the same boot, once more')
     await host.reboot()
     const back = await told(rig, host.id)
-    assert.deepEqual([back.status, back.epoch, back.labels], ['cordoned', 2, {}])
+    assert.deepEqual([back.status, back.epoch, back.labels], ['cordoned', 3, {}])
     assert.match(await until('a reason', async () => /cordoned/.exec((await rig.get(waiting)).unschedulable_reason ?? '')?.[0]), /cordoned/)
     await ask(rig, 'POST', '/one/uncordon')
     await until('it to run', async () => (await rig.get(waiting)).status === 'ready')
@@ -284,7 +286,7 @@ describe('removal', () => {
       holder.release()
     }
     const { status, epoch } = await told(rig, 'one')
-    assert.deepEqual([status, epoch], ['cordoned', 2])
+    assert.deepEqual([status, epoch], ['cordoned', 3])
   })
 
   test('racing creates: either it is refused, or nothing is there and nothing comes', async () => {

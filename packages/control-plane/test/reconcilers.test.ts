@@ -22,6 +22,7 @@ import { reconcileStarts } from '../src/reconcilers/start-convergence.ts'
 import { Timeouts } from '../src/reconcilers/timeouts.ts'
 import { realWorld } from '../src/world.ts'
 import { type Rig, type RigOptions, startRig, usePostgres } from './harness.ts'
+import { LeaseObserver } from './lease-observer.ts'
 
 const postgres = usePostgres()
 
@@ -114,6 +115,20 @@ const ROWS: Readonly<Record<string, Row>> = {
       return () => timeouts.reconcile()
     },
     left: async (rig) => assert.equal(await count(rig, "audit_log WHERE action = 'sandbox.delete'"), COUNT),
+  },
+  'host-lease-sweeper': {
+    due: async (rig) => {
+      for (let index = 0; index < COUNT; index += 1) await rig.host({ name: `host-${index}` })
+      return COUNT
+    },
+    twin: (rig) => {
+      const observer = new LeaseObserver(rig)
+      return async () => ({ actions: await observer.watch(LIMITS.leaseMs + LIMITS.fenceGraceMs + 1_000) })
+    },
+    left: async (rig) => {
+      assert.equal(await count(rig, 'host_leases WHERE epoch = 2 AND fenced_epoch = 1 AND holder IS NULL'), COUNT)
+      assert.equal(await count(rig, "audit_log WHERE action = 'host.fence'"), COUNT)
+    },
   },
   release: {
     due: async (rig) => {

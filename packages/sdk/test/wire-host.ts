@@ -16,6 +16,7 @@ export const wireHost = (change: Partial<Host> = {}): Host => ({
   drivers: [{ name: 'gvisor', proved: true, version: '20260905', detail: 'kernel 4.19.0-gvisor', probe_ms: 400 }],
   sandboxes: 1,
   pool: { target: 0, held: 0, memory_mb: 0, disk_gb: 0 },
+  lease: { state: 'held', lease_seconds: 30, fence_grace_seconds: 10, fenced_at: null },
   renewed_at: '2026-01-01T00:00:00Z',
   lease_age_seconds: 2.5,
   created_at: '2026-01-01T00:00:00Z',

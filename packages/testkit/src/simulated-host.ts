@@ -72,6 +72,8 @@ export class SimulatedHost {
   readonly pools: SimulatedPools
   provesEnds: boolean
   acknowledges: boolean
+  /** Does a persistent one send renewals? */
+  renews = true
   bootId: string
   epoch = 0
   synced = false
@@ -81,6 +83,7 @@ export class SimulatedHost {
   readonly #script: StartScript[]
   readonly #toAcknowledge = new Set<string>()
   #keys = new Map<string, KeyObject>()
+  #renewPeriodMs: number = LIMITS.renewPeriodMs
   #abort: AbortController | undefined
   #watching: Promise<void> | undefined
 
@@ -122,6 +125,7 @@ export class SimulatedHost {
     const answer = registered.parse(await this.#post('/internal/v1/hosts/register', host))
     if (answer.epoch !== this.epoch) this.pools.reset()
     this.epoch = answer.epoch
+    this.#renewPeriodMs = answer.renew_period_ms
     this.#keys = new Map(answer.ticket_keys.map((key) => [key.id, createPublicKey(key.public_key_pem)]))
     return answer
   }
@@ -188,7 +192,7 @@ export class SimulatedHost {
   }
 
   async #keepWatching(signal: AbortSignal): Promise<void> {
-    const renewing = setInterval(() => void this.renew().catch(() => undefined), LIMITS.renewPeriodMs)
+    const renewing = setInterval(() => void (this.renews && this.renew().catch(() => undefined)), this.#renewPeriodMs)
     signal.addEventListener('abort', () => clearInterval(renewing), { once: true })
     while (!signal.aborted) {
       await this.#readWatch(signal)

@@ -10,21 +10,22 @@ import { type Call, type ControlPlaneRoute, type RouteContext, route } from './r
 import { hostView } from './views.ts'
 
 export function hostRoutes(app: FastifyInstance, context: RouteContext): void {
-  const { leaseMs } = context.config.timing
+  const { timing } = context.config
+  const { leaseMs } = timing
 
   /** As a change has left it. */
   const told = async (hostId: string): Promise<Host> => {
     const [row] = await listHosts(context.db, leaseMs, { idOrName: hostId, limit: 1 })
     // Another operator's removal came behind the change.
     if (row?.id !== hostId) throw hostNotFound(hostId)
-    return hostView(row)
+    return hostView(row, timing)
   }
 
   route(app, context, 'listHosts', async ({ query, reply }) => {
     const limit = pageLimit(query.limit)
     const filter = { label: pairFilter('label', query.label), status: query.status }
     const rows = await listHosts(context.db, leaseMs, { ...filter, after: parseCursor(query.cursor), limit: limit + 1 })
-    void reply.send(pageOf(rows, limit, hostView))
+    void reply.send(pageOf(rows, limit, (row) => hostView(row, timing)))
   })
 
   route(app, context, 'getHost', async ({ subject, reply }) => {
@@ -32,7 +33,7 @@ export function hostRoutes(app: FastifyInstance, context: RouteContext): void {
     const row = rows.find(({ id }) => id === subject) ?? rows[0]
     if (row === undefined) throw hostNotFound(subject)
     if (rows.length > 1 && row.id !== subject) throw ambiguousHost(subject, rows)
-    void reply.send(hostView(row))
+    void reply.send(hostView(row, timing))
   })
 
   route(app, context, 'updateHost', async (call) => {

@@ -1,5 +1,6 @@
 /** Rows as clients see them. */
 import { type ApiKey, type Host, LIMITS, type Operation, type Sandbox, type SandboxStatus, type Template, writableLayerOf } from '@sandglass/contract'
+import type { Timing } from '../config.ts'
 import { publicAmounts } from '../domain/amounts.ts'
 import { drainView } from '../domain/host/drain.ts'
 import type { ApiKeyRow } from '../store/api-keys.ts'
@@ -83,7 +84,8 @@ export function templateView(row: TemplateRow): Template {
   return { name: row.name, digest: row.digest, size_bytes: row.size_bytes, created_at: time(row.created_at) }
 }
 
-export function hostView(row: HostRow): Host {
+/** `leaseMs`, `fenceGraceMs`: as this installation has them. */
+export function hostView(row: HostRow, { leaseMs, fenceGraceMs }: Pick<Timing, 'leaseMs' | 'fenceGraceMs'>): Host {
   const { capacity, reserved } = capacityOfRow(row)
   return {
     id: row.id,
@@ -100,6 +102,12 @@ export function hostView(row: HostRow): Host {
     drivers: row.drivers,
     sandboxes: row.sandboxes,
     pool: { target: row.pool_target, held: row.pool_held, memory_mb: row.pool_memory_mb, disk_gb: row.pool_disk_gb },
+    lease: {
+      state: row.held ? (row.late ? 'late' : 'held') : 'fenced',
+      lease_seconds: leaseMs / 1_000,
+      fence_grace_seconds: fenceGraceMs / 1_000,
+      fenced_at: timeOrNull(row.fenced_at),
+    },
     renewed_at: timeOrNull(row.renewed_at),
     lease_age_seconds: row.lease_age_seconds === null ? null : Math.round(row.lease_age_seconds * 1_000) / 1_000,
     created_at: time(row.created_at),

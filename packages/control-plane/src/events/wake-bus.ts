@@ -3,12 +3,12 @@
  */
 import type { SandboxRow } from '../store/sandboxes.ts'
 
-export const WAKE_TOPICS = ['placement', 'host', 'operation', 'sandbox', 'key_revoked', 'event', 'pool', 'drain'] as const
+export const WAKE_TOPICS = ['placement', 'host', 'operation', 'sandbox', 'key_revoked', 'event', 'pool', 'drain', 'host_fenced', 'release'] as const
 export type WakeTopic = (typeof WAKE_TOPICS)[number]
 
 export type Wake = {
   readonly topic: WakeTopic
-  /** What it is about: `host`: host id and sandbox id, or host id alone for its pools; `operation`: its id; `sandbox`: its id and generation; `key_revoked`: key id; `event`: tenant id; `drain`: host id; else empty. */
+  /** What it is about: `host`: host id and sandbox id, or host id alone for its pools; `operation`: its id; `sandbox`: its id and generation; `key_revoked`: key id; `event`: tenant id; `drain`: host id; `host_fenced`: host id and the epoch that began; else empty. */
   readonly key: string
   /** Only for this process. */
   readonly local?: true
@@ -58,6 +58,10 @@ export const wakePool = (hostId: string): Wake => ({ topic: 'host', key: hostId 
 export const wakePlanner: Wake = { topic: 'pool', key: '', local: true }
 /** A drain of the host began, or has less time. */
 export const wakeDrain = (hostId: string): Wake => ({ topic: 'drain', key: hostId })
+/** What the host held before this epoch is not its own any more. */
+export const wakeFenced = (hostId: string, epoch: number): Wake => ({ topic: 'host_fenced', key: `${hostId} ${epoch}` })
+/** Something is to be released. Other replicas look by themselves. */
+export const wakeRelease: Wake = { topic: 'release', key: '', local: true }
 export const wakeOperation = (operationId: string, sandbox?: SandboxRow): Wake => ({
   topic: 'operation',
   key: operationId,

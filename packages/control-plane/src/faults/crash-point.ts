@@ -43,6 +43,10 @@ export const CRASH_POINTS = [
   'register.committed',
   /** A renewal is committed and not answered. */
   'renew.committed',
+  /** Hosts were seen that renewed nothing for lease and grace; none of them is fenced. */
+  'fence.planned',
+  /** A host is fenced; nothing that it held is released. */
+  'fence.committed',
   /** Wake-ups were taken from the outbox and sent. */
   'outbox.relayed',
 ] as const

@@ -2,7 +2,7 @@
  * A host joins, or comes back. It takes a new epoch only when nothing runs on it, so that epoch proves the end of everything it held before (release by
  * fence). A host that was removed begins the same way, and stays cordoned until an operator wants it again. An agent that restarted on the same boot repeats its last registration: it keeps its epoch and what it runs, and tells where it now listens.
  */
-import { LIMITS, type RegisteredHost, type RegisterHost } from '@sandglass/contract'
+import type { RegisteredHost, RegisterHost } from '@sandglass/contract'
 import type { Context } from '../context.ts'
 import { exactAmounts } from '../domain/amounts.ts'
 import { wakePlacement } from '../events/wake-bus.ts'
@@ -10,6 +10,7 @@ import { releaseFenced } from '../services/release-fenced.ts'
 import { audit } from '../store/audit-log.ts'
 import { returnHost } from '../store/host-changes.ts'
 import { ensureHost, readLease, registerLease, updateHostOffer } from '../store/hosts.ts'
+import { closeUsageOfEpochs } from '../store/usage-intervals.ts'
 import { staleEpoch } from './stale-epoch.ts'
 
 /** @throws CodedError `stale_epoch` */
@@ -20,6 +21,8 @@ export async function registerHost(context: Context, host: RegisterHost): Promis
     const returns = await returnHost(tx, host.host_id)
     const registered = await registerLease(tx, host)
     if (registered === undefined) throw staleEpoch(host.expected_epoch, (await readLease(tx, host.host_id))?.epoch ?? 0)
+    // Nothing runs there any more.
+    await closeUsageOfEpochs(tx, host.host_id)
     await audit(tx, {
       tenantId: null,
       actor: { type: 'host', id: host.host_id },
@@ -37,7 +40,7 @@ export async function registerHost(context: Context, host: RegisterHost): Promis
     await updateHostOffer(tx, host, offered(host, context.config.cpuOvercommit))
     tx.wake(wakePlacement)
   })
-  return { epoch: lease.epoch, seq: lease.seq, ticket_keys: context.signer.publicKeys, renew_period_ms: LIMITS.renewPeriodMs }
+  return { epoch: lease.epoch, seq: lease.seq, ticket_keys: context.signer.publicKeys, renew_period_ms: context.config.timing.renewPeriodMs }
 }
 
 /** Overcommit is the operator's number: a host's processors are offered several times, its memory once. */

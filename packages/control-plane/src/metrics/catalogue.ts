@@ -22,7 +22,16 @@ export const CONTROL_PLANE_METRICS = {
   sandglass_host_reports_total: { type: 'counter', help: 'Reports of hosts.', labels: ['type', 'outcome'] },
   sandglass_orders_sent_total: { type: 'counter', help: 'Orders written to watches of hosts.', labels: ['type'] },
   sandglass_hosts: { type: 'gauge', help: 'Hosts: live, cordoned, draining (or drained), or lost (no renewal for a lease).', labels: ['state'] },
-  sandglass_lost_host_sandboxes: { type: 'gauge', help: 'Sandboxes on hosts that are lost.' },
+  sandglass_lost_host_sandboxes: { type: 'gauge', help: 'Sandboxes on hosts that are lost: in doubt until the host renews or is fenced.' },
+  sandglass_hosts_fenced_total: { type: 'counter', help: 'Hosts that this control plane fenced: they renewed nothing for lease and grace.' },
+  sandglass_host_lease_watches_total: {
+    type: 'counter',
+    help: 'How often this control plane began to watch leases anew: it started, or something kept it from looking or from writing.',
+  },
+  sandglass_host_lease_longest_unchanged_seconds: {
+    type: 'gauge',
+    help: 'For how long the lease that has been so for longest was seen without a renewal, by this control plane’s own clock.',
+  },
   sandglass_fleet_capacity_vcpus: { type: 'gauge', help: 'CPUs that hosts offer, those lost left out.' },
   sandglass_fleet_reserved_vcpus: { type: 'gauge', help: 'CPUs that are reserved on them.' },
   sandglass_fleet_capacity_memory_bytes: { type: 'gauge', help: 'Memory that hosts offer, those lost left out.' },

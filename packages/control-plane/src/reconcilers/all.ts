@@ -6,6 +6,7 @@ import type { KeyUsage } from '../services/key-usage.ts'
 import { reconcileDrains } from './drain.ts'
 import { collectEvents } from './event-gc.ts'
 import { sealAndShow } from './event-sealer.ts'
+import { HostLeaseSweeper } from './host-lease-sweeper.ts'
 import { collectIdempotencyKeys } from './idempotency-gc.ts'
 import { reconcileOutbox } from './outbox-relay.ts'
 import { reconcilePlacement } from './placement.ts'
@@ -29,7 +30,7 @@ export class Reconcilers {
   readonly #off: (() => void)[] = []
 
   constructor(context: Context, keyUsage: KeyUsage, feed: ChangeFeed) {
-    const { sweepMs, eventHoldMs } = context.config.timing
+    const { sweepMs, eventHoldMs, fencePollMs } = context.config.timing
     const inner = { ...context, db: context.db.for('reconcilers') }
     const make = (name: string, periodMs: number, work: () => Promise<Outcome>, topics: WakeTopic[] = [], gatherMs = 0): Reconciler => {
       const reconciler = new Reconciler({ name, periodMs, work, gatherMs, log: context.log, monotonicMs: context.world.monotonicMs })
@@ -42,6 +43,7 @@ export class Reconcilers {
     }
     const planner = new PoolPlanner(inner)
     const timeouts = new Timeouts(inner)
+    const sweeper = new HostLeaseSweeper(inner)
     this.#relay = make('outbox-relay', sweepMs, () => reconcileOutbox(inner), [], RELAY_GATHER_MS)
     const sealer = make('event-sealer', sweepMs, () => sealAndShow(inner.db, feed, eventHoldMs))
     feed.wakeSealer = () => sealer.wake()
@@ -51,7 +53,8 @@ export class Reconcilers {
       make('start-convergence', sweepMs, () => reconcileStarts(inner)),
       make('drain', sweepMs, () => reconcileDrains(inner), ['drain']),
       make('timeouts', sweepMs, () => timeouts.reconcile()),
-      make('release', sweepMs, () => reconcileReleases(inner)),
+      make('host-lease-sweeper', fencePollMs, () => sweeper.reconcile()),
+      make('release', sweepMs, () => reconcileReleases(inner), ['release']),
       this.#relay,
       sealer,
       make('event-streams', sweepMs, () => nothing(() => feed.sweep())),

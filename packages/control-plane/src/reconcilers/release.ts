@@ -1,4 +1,4 @@
-/** Goes on with the release of earlier epochs where a registration was cut off. */
+/** Releases what hosts held in epochs that are over: by a fence, or by a registration that was cut off before it had done so. */
 import { releaseFenced } from '../services/release-fenced.ts'
 import type { Outcome } from './reconciler.ts'
 

@@ -5,7 +5,7 @@
 import { CodedError, ERRORS, type HostLabels, LIMITS, type UpdateHost } from '@sandglass/contract'
 import type { Context } from '../context.ts'
 import { changedLabels } from '../domain/host/labels.ts'
-import { wakeDrain, wakePlacement, wakePool } from '../events/wake-bus.ts'
+import { wakeDrain, wakePlacement, wakePool, wakeRelease } from '../events/wake-bus.ts'
 import type { Principal } from '../store/api-keys.ts'
 import { type AuditEntry, audit } from '../store/audit-log.ts'
 import type { Transaction } from '../store/database.ts'
@@ -67,7 +67,8 @@ export async function labelHost(context: Context, request: HostRequest & { reado
 const labelOf = (labels: HostLabels, key: string): string | null => (Object.hasOwn(labels, key) ? (labels[key] ?? null) : null)
 
 /**
- * Its lease is taken from it. Should its agent still run, it hears so at its next renewal, ends what idles in its pools, and can only register anew.
+ * Its lease is taken from it and its epoch is over. Should its agent still run, it hears so at its next renewal, ends what idles in its pools, and can only
+ * register anew.
  * @throws CodedError `host_in_use` too
  */
 export async function removeHost(context: Context, request: HostRequest): Promise<void> {
@@ -77,7 +78,7 @@ export async function removeHost(context: Context, request: HostRequest): Promis
     await removeHostRow(tx, host.id)
     await note(tx, request, host.id, 'host.remove', { name: host.name })
     // Its open watch looks, and ends.
-    tx.wake(wakePlacement, wakePool(host.id))
+    tx.wake(wakePlacement, wakePool(host.id), wakeRelease)
   })
 }
 

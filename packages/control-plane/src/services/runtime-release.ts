@@ -1,10 +1,11 @@
 /**
  * Gives back what an assignment holds. Only two things lead here (guard: release.proof): a host's proof that nothing of the generation is left, and a
- * host epoch newer than the assignment's, which proves that the host ended everything before it registered. Time alone never does.
+ * host epoch newer than the assignment's. Either the host ended everything before it registered, or it was fenced: then its own deadline had passed before,
+ * by which it has stopped all by itself. Time alone never does.
  */
 import type { Loss, Pauses } from '../domain/sandbox/end-plan.ts'
 import { wakePlacement } from '../events/wake-bus.ts'
-import { type AssignmentRow, lockLeaseEpoch, lockLiveAssignment, releaseAssignment } from '../store/assignments.ts'
+import { type AssignmentRow, lockLease, lockLiveAssignment, releaseAssignment } from '../store/assignments.ts'
 import type { Transaction } from '../store/database.ts'
 import { endOperation } from '../store/operations.ts'
 import { giveQuotaBack } from '../store/quotas.ts'
@@ -34,17 +35,18 @@ export async function releaseByEnded(
   return 'released'
 }
 
-/** The host registered anew since: what it held in an earlier epoch is gone. */
+/** The host registered anew since, or was fenced: what it held in an earlier epoch is gone, or has stopped and is never accepted again. */
 export async function releaseByFence(tx: Transaction, read: { readonly assignmentId: string; readonly sandboxId: string }, pauses: Pauses): Promise<boolean> {
   const row = await lockSandbox(tx, read.sandboxId)
   if (row === undefined) return false
   const assignment = await lockLiveAssignment(tx, row.id)
   // guard: rf.gen: the assignment that was read, not whichever is live by now
   if (assignment === undefined || assignment.id !== read.assignmentId) return false
-  const epoch = await lockLeaseEpoch(tx, assignment.host_id)
+  const lease = await lockLease(tx, assignment.host_id)
   // guard: rf.epoch
-  if (epoch === undefined || assignment.epoch >= epoch) return false
-  await release(tx, row, assignment, 'fence', { reason: 'host_restarted', detail: null }, pauses)
+  if (lease === undefined || assignment.epoch >= lease.epoch) return false
+  const reason = assignment.epoch <= (lease.fenced_epoch ?? -1) ? 'host_lost' : 'host_restarted'
+  await release(tx, row, assignment, 'fence', { reason, detail: null }, pauses)
   return true
 }
 

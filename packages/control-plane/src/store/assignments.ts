@@ -18,7 +18,7 @@ export type AssignmentRow = {
 const insert = statement<InsertedAssignment>('assignments/insert')
 const insertClaimed = statement<InsertedAssignment>('assignments/insert-claimed')
 const lockLive = statement<AssignmentRow>('assignments/lock-live')
-const leaseOf = statement<{ epoch: number }>('assignments/lease-of')
+const leaseOf = statement<LeaseOf>('assignments/lease-of')
 const release = statement<{ host_id: string }>('assignments/release')
 const overdue = statement<{ sandbox_id: string; generation: number }>('assignments/overdue')
 const fenced = statement<{ id: string; sandbox_id: string }>('assignments/fenced')
@@ -54,8 +54,13 @@ export async function insertAssignment(tx: Transaction, { id, sandboxId, hostId,
 
 export const lockLiveAssignment = async (tx: Transaction, sandboxId: string): Promise<AssignmentRow | undefined> => (await tx.run(lockLive, [sandboxId]))[0]
 
-/** The host's epoch, locked until the end of the transaction. */
-export const lockLeaseEpoch = async (tx: Transaction, hostId: string): Promise<number | undefined> => (await tx.run(leaseOf, [hostId]))[0]?.epoch
+/** `fenced_epoch`: the epoch that the last fence of the host ended; null: there was none. */
+type LeaseOf = { readonly epoch: number; readonly fenced_epoch: number | null }
+
+/** The host's lease, locked until the end of the transaction: it renews and changes its epoch behind it. */
+export const lockLease = async (tx: Transaction, hostId: string): Promise<LeaseOf | undefined> => (await tx.run(leaseOf, [hostId]))[0]
+
+export const lockLeaseEpoch = async (tx: Transaction, hostId: string): Promise<number | undefined> => (await lockLease(tx, hostId))?.epoch
 
 /** Also gives the amounts back to the host and closes the usage interval. The caller holds the row's lock and the proof. */
 export async function releaseAssignment(tx: Transaction, assignment: AssignmentRow, by: 'ended' | 'fence'): Promise<void> {

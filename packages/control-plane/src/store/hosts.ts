@@ -44,6 +44,11 @@ export type HostRow = Capacity & {
   readonly renewed_at: Date | null
   /** By the database's clock. */
   readonly lease_age_seconds: number | null
+  /** By a boot of it. */
+  readonly held: boolean
+  /** No renewal for a lease. */
+  readonly late: boolean
+  readonly fenced_at: Date | null
   readonly lost: boolean
   readonly sandboxes: number
   /** Of those, on a host that is drained: ready, and not ordered to end. */

@@ -71,7 +71,7 @@ function waitsOf({ lost, sandboxes, mayFinish: finishing, poolMembers }: DrainFa
   const wait = (reason: DrainWait, count: number, detail: string): Drain['waits_for'] => (count === 0 ? [] : [{ reason, count, detail }])
   const mayStill = wait('may_finish', finishing, `Running; what has not finished by ${endsAt.toISOString()} is ended then.`)
   if (lost) {
-    const detail = 'The host sends no renewals, and nothing on it is released without its proof: bring its host agent back.'
+    const detail = 'The host sends no renewals: what is there is released when it is fenced, or when it is back and proves the end.'
     return [...mayStill, ...wait('host_lost', ending + poolMembers, detail)]
   }
   return [

@@ -6,7 +6,7 @@
 import { LIMITS, type RestartPolicy, type SandboxStatus } from '@sandglass/contract'
 
 /** Why the runtime of the current generation is no more. */
-export type LossReason = 'start_failed' | 'start_refused' | 'start_timeout' | 'runtime_exited' | 'recovered' | 'host_restarted' | 'host_drained'
+export type LossReason = 'start_failed' | 'start_refused' | 'start_timeout' | 'runtime_exited' | 'recovered' | 'host_restarted' | 'host_lost' | 'host_drained'
 
 export type Loss = { readonly reason: LossReason; readonly detail: string | null }
 
@@ -26,11 +26,12 @@ const WORDS: Readonly<Record<LossReason, string>> = {
   runtime_exited: 'the runtime ended by itself',
   recovered: 'the host agent ended it while it recovered',
   host_restarted: 'the host was restarted',
+  host_lost: 'its host was not heard of for too long, and was fenced',
   host_drained: 'an operator drained the host',
 }
 
 /** Losses that are the host's doing. What the guest did to itself it would do again. */
-const HOST_LOSSES: readonly LossReason[] = ['recovered', 'host_restarted', 'host_drained']
+const HOST_LOSSES: readonly LossReason[] = ['recovered', 'host_restarted', 'host_lost', 'host_drained']
 
 /** One line: a code, then a sentence. */
 export function lossText(loss: Loss): string {
@@ -55,10 +56,10 @@ export function planLoss(sandbox: LostSandbox, loss: Loss, pauses: Pauses): Loss
       // No fault of the start: it goes on elsewhere, whatever attempts it has had, and this was none of them.
       if (loss.reason === 'host_drained') return { move: 'retry', retryAfterMs: 0, statusReason, startAttempts: startAttempts - 1 }
       if (startAttempts < LIMITS.startAttempts) {
-        return { move: 'retry', retryAfterMs: pauses.retryBaseMs * 2 ** (startAttempts - 1), statusReason, startAttempts }
+        return { move: 'retry', retryAfterMs: baseAfter(loss, pauses.retryBaseMs) * 2 ** (startAttempts - 1), statusReason, startAttempts }
       }
       // A restart that does not start is one of its row: the next one pauses for longer, and the row has one end.
-      if (sandbox.restarts > 0) return nextOfRow(sandbox.restarts, statusReason, { baseMs: pauses.restartBaseMs, startFailed: true })
+      if (sandbox.restarts > 0) return nextOfRow(sandbox.restarts, statusReason, { baseMs: baseAfter(loss, pauses.restartBaseMs), startFailed: true })
       return { move: 'fail', statusReason, startFailed: true }
     }
     case 'ready':
@@ -75,8 +76,11 @@ function planRestart({ restartPolicy, restarts }: LostSandbox, loss: Loss, baseM
   if (!wantsRestart(restartPolicy, loss.reason)) return { move: 'fail', statusReason, startFailed: false }
   // Nothing of its own ended it, so it waits for nothing and uses nothing up.
   if (loss.reason === 'host_drained') return { move: 'restart', retryAfterMs: 0, statusReason, restarts }
-  return nextOfRow(restarts, statusReason, { baseMs, startFailed: false })
+  return nextOfRow(restarts, statusReason, { baseMs: baseAfter(loss, baseMs), startFailed: false })
 }
+
+/** Whoever was on a lost host has waited for its fence. It counts in the row all the same: what takes its hosts down with it comes to an end. */
+const baseAfter = (loss: Loss, baseMs: number): number => (loss.reason === 'host_lost' ? 0 : baseMs)
 
 function nextOfRow(restarts: number, statusReason: string, { baseMs, startFailed }: { readonly baseMs: number; readonly startFailed: boolean }): LossPlan {
   if (restarts >= LIMITS.restartsInARow) {

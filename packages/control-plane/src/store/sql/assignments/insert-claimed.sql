@@ -1,7 +1,7 @@
 -- As insert.sql, with a unit of the host's pool: its target and what it holds fall by one, and the assignment keeps the version that this made, so that
 -- ticket and end order can carry it (guard: pool.ticket). What is reserved of memory and disk moves from the pool to the sandbox and stays the same.
 WITH lease AS (
-  SELECT host_id, epoch, seq FROM sandglass.host_leases WHERE host_id = $3 AND epoch = $4 FOR SHARE
+  SELECT host_id, epoch, seq FROM sandglass.host_leases WHERE host_id = $3 AND epoch = $4 AND holder IS NOT NULL FOR SHARE
 ), claimed AS (
   UPDATE sandglass.pools p SET target = target - 1, held = held - 1, version = version + 1
   FROM lease

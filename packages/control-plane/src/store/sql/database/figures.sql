@@ -1,6 +1,6 @@
 -- What a scrape of the metrics asks of the database, as one row. Ages are by the database's clock, as the times are.
 WITH fleet AS (
-  SELECT c.*, (l.renewed_at IS NULL OR l.renewed_at < clock_timestamp() - make_interval(secs => $1::integer / 1000.0)) AS lost
+  SELECT c.*, (l.holder IS NULL OR l.renewed_at IS NULL OR l.renewed_at < clock_timestamp() - make_interval(secs => $1::integer / 1000.0)) AS lost
   FROM sandglass.host_capacity c JOIN sandglass.host_leases l USING (host_id) JOIN sandglass.hosts h ON h.id = c.host_id
   WHERE h.removed_at IS NULL
 ), pool AS (

@@ -1,9 +1,9 @@
 -- `sandboxes` counts live assignments; `may_finish` those of them that nobody has ordered to end, and only on hosts that are drained. The host of the
 -- id $2 comes before those of that name.
 SELECT * FROM (
-  SELECT host.*, (host.lease_age_seconds IS NULL OR host.lease_age_seconds * 1000 > $1::integer) AS lost,
+  SELECT host.*, (NOT host.held OR host.late) AS lost,
     CASE
-      WHEN host.lease_age_seconds IS NULL OR host.lease_age_seconds * 1000 > $1::integer THEN 'lost'
+      WHEN NOT host.held OR host.late THEN 'lost'
       WHEN host.drain_started_at IS NOT NULL THEN CASE WHEN host.sandboxes = 0 AND host.pool_held = 0 THEN 'drained' ELSE 'draining' END
       WHEN host.cordoned THEN 'cordoned'
       ELSE 'ready'
@@ -12,6 +12,7 @@ SELECT * FROM (
     SELECT h.id, h.name, h.region, h.version, h.drivers, h.labels, h.data_plane_url, h.created_at, l.epoch, l.renewed_at,
       (extract(epoch FROM h.created_at) * 1000000)::bigint AS created_micros,
       greatest(0, extract(epoch FROM clock_timestamp() - l.renewed_at))::float8 AS lease_age_seconds,
+      l.holder IS NOT NULL AS held, l.renewed_at IS NULL OR clock_timestamp() - l.renewed_at > make_interval(secs => $1::integer / 1000.0) AS late, l.fenced_at,
       c.vcpu_milli_capacity, c.vcpu_milli_reserved, c.memory_mb_capacity, c.memory_mb_reserved, c.disk_gb_capacity, c.disk_gb_reserved,
       c.cordoned, c.drain_started_at, c.drain_deadline_at, (c.drain_deadline_at <= clock_timestamp()) AS drain_over,
       (SELECT count(*) FROM sandglass.assignments a WHERE a.host_id = h.id AND a.released_at IS NULL) AS sandboxes,
