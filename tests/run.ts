@@ -106,13 +106,9 @@ function program(command: string, args: readonly string[], cwd: string, timeoutM
   })
 }
 
-async function cargoTests(): Promise<Tally> {
-  const { code, output } = await program(
-    'cargo',
-    ['test', '--locked', '--target', 'x86_64-unknown-linux-gnu'],
-    join(root, 'native/guest-agent'),
-    15 * MINUTE_MS,
-  )
+async function cargoTests([manifest = '']: readonly string[]): Promise<Tally> {
+  const crate = dirname(manifest)
+  const { code, output } = await program('cargo', ['test', '--locked', '--target', 'x86_64-unknown-linux-gnu'], join(root, crate), 15 * MINUTE_MS)
   const results = [...output.matchAll(/test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored/g)]
   const tally = emptyTally()
   for (const [, passed, failed, ignored] of results) {
@@ -121,7 +117,7 @@ async function cargoTests(): Promise<Tally> {
     for (let index = 0; index < Number(ignored); index += 1) tally.failed += 1
   }
   if (code !== 0) {
-    fail(tally, `native/guest-agent: cargo test\n${indent(output.slice(-8_000))}`)
+    fail(tally, `${crate}: cargo test\n${indent(output.slice(-8_000))}`)
     tally.failed = Math.max(1, tally.failed - 1)
   }
   return tally
@@ -143,6 +139,7 @@ const GROUPS: readonly Group[] = [
   { name: 'launcher', files: find('tests/launcher/**/*.test.ts'), run: nodeTests({ concurrency: 1, timeoutMs: 5 * MINUTE_MS }) },
   { name: 'deploy', files: find('tests/deploy/**/*.test.ts'), run: nodeTests({ concurrency: 1, timeoutMs: 5 * MINUTE_MS }) },
   { name: 'guest', files: ['native/guest-agent/Cargo.toml'], run: cargoTests },
+  { name: 'warden', files: ['native/warden/Cargo.toml'], run: cargoTests },
   { name: 'e2e', files: find('tests/e2e/**/*.test.ts'), run: withShared(shared, nodeTests({ concurrency: 1, timeoutMs: 15 * MINUTE_MS })) },
   { name: 'real-input', files: find('tests/real-input/**/*.test.ts'), run: withShared(shared, nodeTests({ concurrency: 1, timeoutMs: 15 * MINUTE_MS })) },
   { name: 'fuzz', files: find('tests/fuzz/**/*.test.ts'), run: withShared(shared, nodeTests({ concurrency: 1, timeoutMs: 15 * MINUTE_MS })) },

@@ -21,7 +21,7 @@ test('a step that fails says what it wanted, what it saw and what to type, and t
   machine.remove('calls.log')
   const again = await machine.run('up')
   assert.equal(again.code, 0, again.stderr)
-  assert.equal(machine.calls('cargo').length, 1)
+  assert.equal(machine.calls('cargo').length, 2, 'one for each crate')
   assert.deepEqual(machine.calls('mmdebstrap'), [])
 })
 
@@ -29,7 +29,7 @@ test('--verbose shows what the tools print and is not passed on, nor taken from 
   using machine = new FakeMachine()
   machine.addTool(
     'cargo',
-    'echo "Compiling everything"; mkdir -p target/x86_64-unknown-linux-gnu/release; touch target/x86_64-unknown-linux-gnu/release/sandglass-guest',
+    'echo "Compiling everything"; mkdir -p target/x86_64-unknown-linux-gnu/release; touch target/x86_64-unknown-linux-gnu/release/sandglass-guest target/x86_64-unknown-linux-gnu/release/sandglass-warden',
   )
   const outcome = await machine.run('up', '--verbose', '--', '--verbose')
   assert.match(outcome.stderr, /Compiling everything/)
@@ -84,5 +84,5 @@ test('two launchers do not build at once: the second waits, then finds everythin
     [0, 0],
   )
   assert.match(outcomes[1].stderr, /another \.\/sandglass is installing on this machine; waiting for it/)
-  assert.equal(machine.calls('cargo').length, 1)
+  assert.equal(machine.calls('cargo').length, 2, 'one for each crate')
 })

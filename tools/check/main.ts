@@ -39,7 +39,7 @@ const faults = (name: string, find: () => string[] | Promise<string[]>): Check =
 /** A tool that is there may still not run: a rustup proxy without a toolchain, a cargo without its formatter. */
 const runs = (command: string, args: readonly string[]): boolean => spawnSync(command, args, { stdio: 'ignore' }).status === 0
 
-const guestAgent = join(root, 'native/guest-agent')
+const CRATES = ['guest-agent', 'warden']
 const checks: Check[] = [
   program('format and lint', bin('biome'), ['check', '.', '--max-diagnostics=30', '--error-on-warnings', '--colors=off']),
   program('types', bin('tsc'), ['-p', root, '--pretty', 'false']),
@@ -47,7 +47,8 @@ const checks: Check[] = [
   faults('layers', () => layerFaults(root)),
   faults('generated files', () => generatedFaults(root)),
 ]
-if (runs('cargo', ['fmt', '--version'])) checks.push(program('guest agent format', 'cargo', ['fmt', '--check'], guestAgent))
+if (runs('cargo', ['fmt', '--version']))
+  for (const crate of CRATES) checks.push(program(`${crate} format`, 'cargo', ['fmt', '--check'], join(root, 'native', crate)))
 if (runs('shellcheck', ['--version']))
   checks.push(program('shell scripts', 'shellcheck', ['-x', '-s', 'sh', '-S', 'warning', 'sandglass', ...globSync('{tools,images}/**/*.sh', { cwd: root })]))
 

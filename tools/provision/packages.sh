@@ -25,7 +25,7 @@ missing_packages() {
   lacks_command useradd passwd
   [ -s /etc/ssl/certs/ca-certificates.crt ] || echo ca-certificates
   if ! found_npm; then printf 'nodejs\nnpm\n'; fi
-  if needs_building guest-agent; then
+  if needs_building guest-agent || needs_building warden; then
     lacks_command cc gcc
     [ -e /usr/lib/x86_64-linux-gnu/libc.a ] || echo libc6-dev
     if ! found_cargo; then printf 'rustc-web\ncargo-web\n'; fi

@@ -1,4 +1,4 @@
-/** Checks of what the launcher installs: gVisor, the guest agent, the base template. */
+/** Checks of what the launcher installs: gVisor, the guest agent, the warden, the base template. */
 import { parserOf } from '@sandglass/contract/schema'
 import { TemplateManifestSchema } from '@sandglass/contract/template'
 import { bytesText } from '../text.ts'
@@ -30,6 +30,18 @@ const guestAgent: Check = {
   },
 }
 
+const warden: Check = {
+  name: 'warden',
+  async run(machine) {
+    const path = `${machine.cache}/bin/sandglass-warden`
+    if ((await machine.file(path))?.executable !== true) return fail(`${path} is missing`, 'Nothing starts on a host without it.', INSTALL)
+    const version = await machine.run(path, ['--version'])
+    return version?.code === 0
+      ? ok(`${path} ${version.output.trim()}`)
+      : fail(`${path} --version fails`, 'Nothing starts on a host without it.', `rm ${path}; ${INSTALL}`)
+  },
+}
+
 const template: Check = {
   name: 'template base',
   async run(machine) {
@@ -52,4 +64,4 @@ function parsed(text: string): unknown {
   }
 }
 
-export const ARTEFACT_CHECKS: readonly Check[] = [runsc, guestAgent, template]
+export const ARTEFACT_CHECKS: readonly Check[] = [runsc, guestAgent, warden, template]
