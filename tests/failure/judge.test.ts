@@ -31,6 +31,7 @@ function sandbox(id: string, key: string, over: Partial<Sandbox> = {}): Sandbox 
     region: 'l1',
     host_id: null,
     gateway_url: 'http://127.0.0.1:1',
+    gateway_urls: ['http://127.0.0.1:1'],
     ttl_seconds: 3_600,
     idle_timeout_seconds: null,
     on_timeout: 'delete',

@@ -13,7 +13,11 @@ after(() => rmSync(folder, { recursive: true }))
 
 const CONFIG = {
   current: 'work',
-  profiles: { work: { url: 'https://work.test', api_key: 'sgk_work' }, home: { url: 'http://home.test:7070', api_key: 'sgk_home' } },
+  profiles: {
+    work: { url: 'https://work.test', api_key: 'sgk_work' },
+    home: { url: 'http://home.test:7070', api_key: 'sgk_home' },
+    fleet: { url: 'http://a.test:1,http://b.test:2', api_key: 'sgk_fleet' },
+  },
 }
 const nothing: Given = { profile: undefined, url: undefined, apiKey: undefined }
 const work = { url: 'https://work.test', apiKey: 'sgk_work' }
@@ -30,7 +34,9 @@ const CHOICES: readonly (readonly [title: string, given: Partial<Given>, environ
   ['another server is not given the current profile’s key', { url: 'http://x.test' }, {}, { url: 'http://x.test' }],
   ['nor a named profile’s', { url: 'http://x.test', profile: 'work' }, {}, /the key of profile 'work' is for https:\/\/work\.test, not for http:\/\/x\.test/],
   ['the same server is', { url: 'https://work.test/' }, {}, { ...work, url: 'https://work.test/' }],
-  ['a profile that is not there is refused', { profile: 'nope' }, {}, /there is no profile 'nope'; there are work, home/],
+  ['and so is one of its replicas', { profile: 'fleet', url: 'http://b.test:2' }, {}, { url: 'http://b.test:2', apiKey: 'sgk_fleet' }],
+  ['but not a list with a stranger in it', { profile: 'fleet', url: 'http://b.test:2,http://x.test' }, {}, /not for http:\/\/b\.test:2,http:\/\/x\.test/],
+  ['a profile that is not there is refused', { profile: 'nope' }, {}, /there is no profile 'nope'; there are work, home, fleet/],
   ['nor is a word of JavaScript one', { profile: 'constructor' }, {}, /there is no profile 'constructor'/],
 ]
 for (const [title, given, environment, expected] of CHOICES) {

@@ -134,6 +134,10 @@ export const SandboxSchema = closed(
     region: Type.String(),
     host_id: nullable(Type.String()),
     gateway_url: Type.String({ description: 'Base URL of exec, files and terminals of this sandbox.' }),
+    gateway_urls: Type.Array(Type.String(), {
+      minItems: 1,
+      description: 'Every gateway that serves it, `gateway_url` first. Any will do when one does not answer.',
+    }),
     ttl_seconds: Type.Integer(),
     idle_timeout_seconds: nullable(Type.Integer()),
     on_timeout: TimeoutActionSchema,

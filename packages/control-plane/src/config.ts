@@ -2,7 +2,7 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DEFAULT_RESOURCES, DEFAULT_TEMPLATE, LIMITS, parserOf, type Resources, ResourcesSchema, RoleSchema } from '@sandglass/contract'
+import { DEFAULT_RESOURCES, DEFAULT_TEMPLATE, LIMITS, parserOf, parseUrls, type Resources, ResourcesSchema, RoleSchema } from '@sandglass/contract'
 import { parseOrigins } from '@sandglass/contract/cors'
 import Type, { type Static } from 'typebox'
 import type { RateLimits } from './admission/rate-limiter.ts'
@@ -90,7 +90,8 @@ export type Config = {
   readonly hostTokenSha256: string
   readonly gatewayTokenSha256: string
   readonly bootstrapKeys: readonly BootstrapKey[]
-  readonly gatewayUrl: string
+  /** Every gateway; a sandbox is told all, one of them first. */
+  readonly gatewayUrls: readonly [string, ...string[]]
   /** Undefined: no templates come from files. */
   readonly templatesDir: string | undefined
   /** Two characters; part of every sandbox id. */
@@ -127,6 +128,8 @@ export function configFrom(environment: Environment): Config {
     if (!/^[0-9a-f]{64}$/.test(text)) throw new RangeError(`${name}: the file does not hold a SHA-256 in lower-case hexadecimal`)
     return text
   }
+  const gatewayUrls = parseUrls(required('SANDGLASS_GATEWAY_URL'))
+  if (gatewayUrls === undefined) throw new RangeError('SANDGLASS_GATEWAY_URL must be an http or https URL, or several separated by commas')
   const poolFloor = number('SANDGLASS_POOL_FLOOR', DEFAULT_POOL_FLOOR, 0, LIMITS.poolMembers)
   const keysFile = environment['SANDGLASS_BOOTSTRAP_KEYS_FILE']
   const region = environment['SANDGLASS_REGION'] ?? 'l1'
@@ -139,7 +142,7 @@ export function configFrom(environment: Environment): Config {
     hostTokenSha256: digest('SANDGLASS_HOST_TOKEN_SHA256_FILE'),
     gatewayTokenSha256: digest('SANDGLASS_GATEWAY_TOKEN_SHA256_FILE'),
     bootstrapKeys: keysFile === undefined ? [] : parseBootstrapKeys(fileText('SANDGLASS_BOOTSTRAP_KEYS_FILE', keysFile)),
-    gatewayUrl: required('SANDGLASS_GATEWAY_URL'),
+    gatewayUrls,
     templatesDir: environment['SANDGLASS_TEMPLATES_DIR'],
     region,
     cpuOvercommit: number('SANDGLASS_CPU_OVERCOMMIT', 4, 0.1, 64),

@@ -32,6 +32,10 @@ test('defaults are those that are documented', () => {
   assert.deepEqual([enabled, floors.map((floor) => [floor.driver, floor.template, floor.count])], [true, [['gvisor', 'base', 2]]])
 })
 
+test('gateways are one or several', () => {
+  assert.deepEqual(configFrom({ ...good, SANDGLASS_GATEWAY_URL: 'http://g1:1,http://g2:2/' }).gatewayUrls, ['http://g1:1', 'http://g2:2'])
+})
+
 test('floors of pools are read one by one', () => {
   const floors = (text: string) => configFrom({ ...good, SANDGLASS_POOL_FLOOR: '3', SANDGLASS_POOL_FLOOR_SPECS: text }).pools.floors
   assert.deepEqual(
@@ -47,6 +51,7 @@ test('floors of pools are read one by one', () => {
 
 const wrong: [name: string, change: Record<string, string | undefined>, says: RegExp][] = [
   ['no database', { SANDGLASS_DATABASE_URL: undefined }, /SANDGLASS_DATABASE_URL is not set/],
+  ['a gateway that is no URL', { SANDGLASS_GATEWAY_URL: 'http://g1,g2' }, /SANDGLASS_GATEWAY_URL must be an http or https URL, or several/],
   ['a port that is none', { SANDGLASS_API_PORT: '70000' }, /SANDGLASS_API_PORT must be a number/],
   ['a file that is not there', { SANDGLASS_HOST_TOKEN_SHA256_FILE: join(folder, 'none') }, /SANDGLASS_HOST_TOKEN_SHA256_FILE: .* cannot be read/],
   ['a token in place of its digest', { SANDGLASS_HOST_TOKEN_SHA256_FILE: file('plain', 'secret-token') }, /does not hold a SHA-256/],

@@ -109,7 +109,7 @@ export async function startRig(postgres: TestPostgres, options: RigOptions = {})
     hostTokenSha256: sha256(hostToken),
     gatewayTokenSha256: sha256(gatewayToken),
     bootstrapKeys: Object.entries(keys).map(([name, key]) => ({ name, role: name as Role, sha256: sha256(key) })),
-    gatewayUrl: 'http://127.0.0.1:7071',
+    gatewayUrls: ['http://127.0.0.1:7071'],
     templatesDir,
     region: 'l1',
     cpuOvercommit: 4,

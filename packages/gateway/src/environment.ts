@@ -1,11 +1,13 @@
 /** The gateway's settings, from the environment of its process. */
 import { readFileSync } from 'node:fs'
 import { parseOrigins } from '@sandglass/contract/cors'
+import { parseUrls } from '@sandglass/contract/replicas'
 
 export type Environment = {
   readonly host: string
   readonly port: number
-  readonly controlUrl: string
+  /** Replicas of one control plane; any will do. */
+  readonly controlUrls: readonly [string, ...string[]]
   readonly gatewayToken: string
   /** Exact origins of pages that may come here. */
   readonly allowedOrigins: ReadonlySet<string>
@@ -27,12 +29,12 @@ function portOf(text: string | undefined): number {
 
 /** @throws Error that names the variable that is missing or wrong, never its value */
 export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
-  const controlUrl = required(env, 'SANDGLASS_CONTROL_URL')
-  if (!URL.canParse(controlUrl)) throw new Error('SANDGLASS_CONTROL_URL is not a URL')
+  const controlUrls = parseUrls(required(env, 'SANDGLASS_CONTROL_URL'))
+  if (controlUrls === undefined) throw new Error('SANDGLASS_CONTROL_URL is not a URL, or several separated by commas')
   return {
     host: env['SANDGLASS_GATEWAY_HOST'] ?? '127.0.0.1',
     port: portOf(env['SANDGLASS_GATEWAY_PORT']),
-    controlUrl,
+    controlUrls,
     gatewayToken: readFileSync(required(env, 'SANDGLASS_GATEWAY_TOKEN_FILE'), 'utf8').trim(),
     allowedOrigins: parseOrigins(env['SANDGLASS_ORIGINS']),
   }

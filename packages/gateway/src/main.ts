@@ -18,7 +18,7 @@ async function main(): Promise<void> {
   const environment = readEnvironment(process.env)
   const tracing = await startTracing({ service: 'sandglass-gateway', version: VERSION, env: process.env })
   const gateway = createGateway({
-    control: new HttpControlClient(environment.controlUrl, environment.gatewayToken),
+    control: new HttpControlClient(environment.controlUrls, environment.gatewayToken),
     hosts: tokenConnector(environment.gatewayToken),
     allowedOrigins: environment.allowedOrigins,
     world: systemWorld(log, tracing),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { afterEach, test } from 'node:test'
 import { newSandboxId, problemOf } from '@sandglass/contract'
@@ -47,7 +47,7 @@ async function clientOf(...replies: Reply[]): Promise<Asked> {
   const address: AddressInfo | string | null = server.address()
   if (address === null || typeof address === 'string') throw new Error('no port')
   return {
-    client: new HttpControlClient(`http://127.0.0.1:${address.port}`, 'secret'),
+    client: new HttpControlClient([`http://127.0.0.1:${address.port}`], 'secret'),
     seen,
     cutKept: () => {
       for (const socket of living) dead.add(socket)
@@ -94,4 +94,55 @@ test('what the control plane refuses is told as it is; what nobody understands i
     const { client } = await clientOf({ status: 502, text })
     await assert.rejects(client.access(QUESTION), { code: 'unavailable' })
   }
+})
+
+/** @returns the URL of a server that treats each request so, and what it was asked */
+async function replica(answer: (path: string, response: ServerResponse) => void): Promise<{ url: string; seen: string[] }> {
+  const seen: string[] = []
+  const server = createServer((request, response) => {
+    seen.push(request.url ?? '')
+    request.resume().once('end', () => answer(request.url ?? '', response))
+  })
+  servers.push(server)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address: AddressInfo | string | null = server.address()
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return { url: `http://127.0.0.1:${address.port}`, seen }
+}
+
+const answers = (_: string, response: ServerResponse) => void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(ANSWER))
+const feeds = (_: string, response: ServerResponse) => void response.writeHead(200).write('{"type":"heartbeat"}\n')
+
+test('a question that one replica does not answer is answered by another, and later ones go there at once', async () => {
+  const [silent, other] = [await replica(() => undefined), await replica(answers)]
+  const client = new HttpControlClient([silent.url, other.url], 'secret')
+  const began = performance.now()
+  assert.deepEqual(await client.access(QUESTION), ANSWER)
+  assert.ok(performance.now() - began < 1_000)
+  await client.access(QUESTION)
+  assert.equal(silent.seen.length, 1)
+  assert.equal(other.seen.length, 2)
+})
+
+test('a replica that is gone, and one without its database, are passed over', async () => {
+  const gone = await replica((_, response) => void response.destroy())
+  const unable = await replica((_, response) => {
+    const problem = problemOf(new CodedError('unavailable'), { requestId: 'rq' })
+    response.writeHead(problem.status, { 'content-type': 'application/problem+json' }).end(JSON.stringify(problem))
+  })
+  const other = await replica(answers)
+  assert.deepEqual(await new HttpControlClient([gone.url, unable.url, other.url], 'secret').access(QUESTION), ANSWER)
+})
+
+test('a feed that ends is opened again at another replica', async () => {
+  const [ends, goesOn] = [await replica((_, response) => void response.writeHead(200).end('{"type":"heartbeat"}\n')), await replica(feeds)]
+  const client = new HttpControlClient([ends.url, goesOn.url], 'secret')
+  const stop = new AbortController()
+  const first = client.feed(stop.signal)
+  assert.deepEqual(await first.next(), { done: false, value: { type: 'heartbeat' } })
+  assert.equal((await first.next()).done, true)
+  assert.deepEqual(await client.feed(stop.signal).next(), { done: false, value: { type: 'heartbeat' } })
+  assert.equal(goesOn.seen.length, 1)
+  stop.abort()
 })

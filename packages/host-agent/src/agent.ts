@@ -7,7 +7,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { type DriverProbe, LIMITS, newPoolMemberId, VERSION } from '@sandglass/contract'
+import { type DriverProbe, LIMITS, newPoolMemberId, Replicas, VERSION } from '@sandglass/contract'
 import { capacityOf } from './capacity.ts'
 import { HostCensus } from './census/host-census.ts'
 import type { Configuration } from './configuration.ts'
@@ -113,7 +113,10 @@ export async function startAgent(configuration: Configuration, world: AgentWorld
   probes = await probeDrivers(lifecycle.drivers, log, signal)
 
   const link = new HostLink({
-    client: controlClient(configuration.controlUrl, async () => (await readFile(configuration.hostTokenFile, 'utf8')).trim()),
+    // Hosts of one fleet do not all begin with the same replica.
+    client: controlClient(new Replicas(configuration.controlUrls, Math.floor(chance() * configuration.controlUrls.length)), async () =>
+      (await readFile(configuration.hostTokenFile, 'utf8')).trim(),
+    ),
     lease,
     workers,
     pools,

@@ -1,10 +1,11 @@
 /** The agent's configuration: environment variables, parsed once. Secrets come in files, never in the environment. */
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { CodedError } from '@sandglass/contract'
+import { CodedError, parseUrls } from '@sandglass/contract'
 
 export type Configuration = {
-  readonly controlUrl: string
+  /** Replicas of one control plane; any will do. */
+  readonly controlUrls: readonly [string, ...string[]]
   readonly hostTokenFile: string
   readonly gatewayTokenSha256File: string
   readonly stateDir: string
@@ -62,8 +63,10 @@ export function readConfiguration(env: Env): Configuration {
   if (!INSTALLATION.test(installation)) throw wrong('SANDGLASS_INSTALLATION', 'must be 1 to 32 characters of a-z and 0-9')
   const hostName = env['SANDGLASS_HOST_NAME'] ?? hostname()
   if (!HOST_NAME.test(hostName)) throw wrong('SANDGLASS_HOST_NAME', 'must be a host name of at most 63 characters')
+  const controlUrls = parseUrls(env['SANDGLASS_CONTROL_URL'] ?? 'http://127.0.0.1:7070')
+  if (controlUrls === undefined) throw wrong('SANDGLASS_CONTROL_URL', 'must be an http or https URL, or several separated by commas')
   return {
-    controlUrl: env['SANDGLASS_CONTROL_URL'] ?? 'http://127.0.0.1:7070',
+    controlUrls,
     hostTokenFile: path(env, 'SANDGLASS_HOST_TOKEN_FILE', join(home, 'secrets/host.token')),
     gatewayTokenSha256File: path(env, 'SANDGLASS_GATEWAY_TOKEN_SHA256_FILE', join(home, 'secrets/gateway.token.sha256')),
     stateDir: path(env, 'SANDGLASS_HOST_STATE_DIR', join(home, 'host')),

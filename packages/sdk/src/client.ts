@@ -16,7 +16,7 @@ export type SandglassOptions = Partial<Connection> & {
 }
 
 export class Sandglass {
-  /** Base URL of the API, without a slash at its end. */
+  /** Base URL of the API, without a slash at its end: of several replicas the first that was named. */
   readonly url: string
   /** @internal */
   readonly transport: Transport

@@ -9,11 +9,13 @@ export type DataPlane = {
   readonly sandboxId: string
 }
 
-export function dataPlaneOf(transport: Transport, sandbox: { readonly id: string; readonly gateway_url: string }): DataPlane {
+export function dataPlaneOf(
+  transport: Transport,
+  sandbox: { readonly id: string; readonly gateway_url: string; readonly gateway_urls?: readonly string[] },
+): DataPlane {
+  transport.places.learn(sandbox.gateway_urls ?? [])
   return { transport, base: `${sandbox.gateway_url.replace(/\/+$/, '')}/v1/sandboxes/${sandbox.id}`, sandboxId: sandbox.id }
 }
 
-/** The same place for WebSockets. */
-export function webSocketUrl(plane: DataPlane, path: string): string {
-  return `${plane.base.replace(/^http/, 'ws')}${path}`
-}
+/** For a WebSocket, from the URL that a request would be sent to. */
+export const webSocketUrl = (url: string): string => url.replace(/^http/, 'ws')

@@ -160,6 +160,8 @@ export class Session {
     } catch (error) {
       return error instanceof SandglassError ? { error } : 'closed'
     }
+    // Where the pass was given: a ticket is good at its own gateway.
+    const place = transport.places.at(this.#plane.base)
     const over = Promise.withResolvers<Ending>()
     let opened = false
     let cancelSilence = world.timer(START_TIMEOUT_MS, () => over.resolve('closed'))
@@ -169,7 +171,7 @@ export class Session {
     }
     const socket = world.connect(
       {
-        url: webSocketUrl(this.#plane, pathOf(this.#opening, this.#standing(), this.#size)),
+        url: webSocketUrl(place + pathOf(this.#opening, this.#standing(), this.#size)),
         protocols: [WS_SUBPROTOCOL, ...pass.protocols],
         headers: pass.headers,
       },
@@ -199,6 +201,7 @@ export class Session {
     this.#socket = undefined
     this.input.detach()
     socket.close(NORMAL_CLOSE)
+    if (ending === 'closed') transport.places.failed(place)
     if (opened || ending !== 'closed' || this.#finished) return ending
     const error = await refusedUpgrade(this.#plane, this.#stop.signal)
     return error === undefined ? 'closed' : { error }

@@ -3,6 +3,7 @@
  */
 import type { Parser } from '@sandglass/contract/schema'
 import { errorOfAnswer, jsonOf, parseAnswer, parseRetryAfter, SandglassError } from './error.ts'
+import { Places, wasNeverReached } from './places.ts'
 import { planRetry, type RetryPolicy } from './retry.ts'
 import { chunksOf, streamOf } from './streams.ts'
 import { sleep, type World } from './world.ts'
@@ -33,6 +34,8 @@ export type Call = CallOptions & {
 export type TraceparentSource = () => string | undefined
 
 const DEFAULT_TIMEOUT_MS = 60_000
+/** What another place may not say. */
+const OF_ONE_PLACE: ReadonlySet<string> = new Set(['unavailable', 'overloaded', 'lost_contact'])
 const ERROR_BODY_BYTES = 64 * 1024
 const HEADERS_TIMEOUT_CODE = 'UND_ERR_HEADERS_TIMEOUT'
 
@@ -150,11 +153,17 @@ export class Transport {
   readonly world: World
   /** Base URL of the API: where codes are documented, whoever says them. */
   readonly apiUrl: string
+  readonly places = new Places()
   readonly #apiKey: string
   readonly #traceparent: TraceparentSource
 
-  constructor({ url, apiKey }: { readonly url: string; readonly apiKey: string }, world: World, traceparent: TraceparentSource = () => undefined) {
+  constructor(
+    { url, urls = [url], apiKey }: { readonly url: string; readonly urls?: readonly string[]; readonly apiKey: string },
+    world: World,
+    traceparent: TraceparentSource = () => undefined,
+  ) {
     this.apiUrl = url
+    this.places.learn(urls)
     this.#apiKey = apiKey
     this.world = world
     this.#traceparent = traceparent
@@ -195,13 +204,21 @@ export class Transport {
   /** Sends and reads the answer with `use`, all under one deadline, repeats included. */
   async run<T>(call: Call, use: (response: Response) => Promise<T>): Promise<T> {
     using deadline = new Deadline(this.world, call.signal, call.timeoutMs ?? DEFAULT_TIMEOUT_MS)
-    for (let failures = 0; ; ) {
+    for (let failures = 0, elsewhere = 0; ; ) {
       deadline.check()
+      const url = this.places.at(call.url)
       try {
-        return await this.#once(call, deadline, use)
+        return await this.#once({ ...call, url }, deadline, use)
       } catch (error) {
         deadline.check()
-        if (!(error instanceof SandglassError) || !call.repeatable) throw error
+        if (!(error instanceof SandglassError)) throw error
+        if (OF_ONE_PLACE.has(error.code)) this.places.failed(url)
+        // Nobody has it, so whatever it is it may be sent to the next place, and at once.
+        if (elsewhere < this.places.others(url) && wasNeverReached(error.cause) && !(call.body instanceof ReadableStream)) {
+          elsewhere += 1
+          continue
+        }
+        if (!call.repeatable) throw error
         if (isHeadersTimeout(error)) continue
         failures += 1
         const delayMs = planRetry(error, failures, this.world.random(), call.retry)

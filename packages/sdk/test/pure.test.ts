@@ -72,11 +72,17 @@ test('a connection is what was given, then the environment, then the profile', (
     environment,
     readText: (path: string) => (path === `${environment['SANDGLASS_HOME'] ?? '/var/lib/sandglass'}/profile.json` ? file : undefined),
   })
-  assert.deepEqual(findConnection({ url: 'https://a/', apiKey: 'k' }, where({ SANDGLASS_URL: 'http://b' })), { url: 'https://a', apiKey: 'k' })
-  assert.deepEqual(findConnection({}, where({ SANDGLASS_URL: 'http://b', SANDGLASS_API_KEY: 'e' }, profile)), { url: 'http://b', apiKey: 'e' })
-  assert.deepEqual(findConnection({}, where({}, profile)), { url: 'http://127.0.0.1:7070', apiKey: 'sgk_p' })
-  assert.deepEqual(findConnection({}, where({ SANDGLASS_HOME: '/h' }, profile)), { url: 'http://127.0.0.1:7070', apiKey: 'sgk_p' })
-  assert.deepEqual(findConnection({ apiKey: 'mine' }, where({}, profile)), { url: 'http://127.0.0.1:7070', apiKey: 'mine' })
+  const found = (apiKey: string, url: string, ...others: string[]) => ({ url, urls: [url, ...others], apiKey })
+  assert.deepEqual(findConnection({ url: 'https://a/', apiKey: 'k' }, where({ SANDGLASS_URL: 'http://b' })), found('k', 'https://a'))
+  assert.deepEqual(findConnection({}, where({ SANDGLASS_URL: 'http://b', SANDGLASS_API_KEY: 'e' }, profile)), found('e', 'http://b'))
+  assert.deepEqual(findConnection({}, where({}, profile)), found('sgk_p', 'http://127.0.0.1:7070'))
+  assert.deepEqual(findConnection({}, where({ SANDGLASS_HOME: '/h' }, profile)), found('sgk_p', 'http://127.0.0.1:7070'))
+  assert.deepEqual(findConnection({ apiKey: 'mine' }, where({}, profile)), found('mine', 'http://127.0.0.1:7070'))
+  // Replicas.
+  assert.deepEqual(findConnection({ url: 'http://a:1, http://b:2/', apiKey: 'k' }, where({})), found('k', 'http://a:1', 'http://b:2'))
+  const fleet = JSON.stringify({ url: 'http://a:1,http://b:2', api_key: 'sgk_f' })
+  assert.deepEqual(findConnection({ url: 'http://b:2' }, where({}, fleet)), found('sgk_f', 'http://b:2'))
+  assert.throws(() => findConnection({ url: 'http://a:1,http://c:3' }, where({}, fleet)), failsWith('unauthenticated'))
   assert.throws(() => findConnection({}, where({})), failsWith('unauthenticated'))
   // The key of this machine is not sent to another.
   assert.throws(() => findConnection({ url: 'https://elsewhere' }, where({}, profile)), failsWith('unauthenticated'))

@@ -24,6 +24,7 @@ export function wireSandbox(server: ScriptedServer, change: Partial<WireSandbox>
     region: 'l1',
     host_id: 'hoaaaaaaaaaaaaaaaa',
     gateway_url: server.url,
+    gateway_urls: [server.url],
     ttl_seconds: 3600,
     idle_timeout_seconds: null,
     on_timeout: 'delete',

@@ -1,5 +1,6 @@
 /** Which server a command speaks with, and with whose key. Pure. */
 import type { Profile, Profiles } from '@sandglass/contract/profile'
+import { parseUrls } from '@sandglass/contract/replicas'
 import { UsageError } from '../usage-error.ts'
 
 export type Given = {
@@ -48,6 +49,9 @@ function withProfile(own: Chosen, name: string, profile: Profile): Chosen {
   return chosen
 }
 
-function isSameServer(one: string, other: string): boolean {
-  return URL.parse(one)?.origin === URL.parse(other)?.origin
+/** Each of several replicas is one of the other's. */
+export function isSameServer(one: string, other: string): boolean {
+  const origins = (text: string): string[] => (parseUrls(text) ?? []).map((url) => new URL(url).origin)
+  const [ours, theirs] = [origins(one), new Set(origins(other))]
+  return ours.length > 0 && ours.every((origin) => theirs.has(origin))
 }

@@ -133,7 +133,7 @@ async function run(context: RouteContext, want: 'start' | 'stop', { principal, s
   void reply.send(viewOf(context, await existing(context, tenantId, asked.sandboxId)))
 }
 
-const viewOf = ({ config, world }: RouteContext, row: SandboxRow): Sandbox => sandboxView(row, config.gatewayUrl, world.wallMs())
+const viewOf = ({ config, world }: RouteContext, row: SandboxRow): Sandbox => sandboxView(row, config.gatewayUrls, world.wallMs())
 
 async function existing(context: RouteContext, tenantId: string, idOrName: string): Promise<SandboxRow> {
   const row = await findSandbox(context.db, tenantId, idOrName)

@@ -14,7 +14,9 @@ const timeOrNull = (date: Date | null): string | null => date?.toISOString() ?? 
 
 const ON_A_HOST: readonly SandboxStatus[] = ['assigned', 'starting', 'ready', 'stopping', 'terminating']
 
-export function sandboxView(row: SandboxRow, gatewayUrl: string, nowMs: number): Sandbox {
+/** @param gatewayUrls all of the fleet, at least one */
+export function sandboxView(row: SandboxRow, gatewayUrls: readonly [string, ...string[]], nowMs: number): Sandbox {
+  const gateways = gatewaysOf(row.id, gatewayUrls)
   return {
     id: row.id,
     name: row.name,
@@ -34,7 +36,8 @@ export function sandboxView(row: SandboxRow, gatewayUrl: string, nowMs: number):
     metadata: row.metadata,
     region: row.region,
     host_id: ON_A_HOST.includes(row.observed) ? row.host_id : null,
-    gateway_url: gatewayUrl,
+    gateway_url: gateways[0],
+    gateway_urls: gateways,
     ttl_seconds: row.ttl_seconds,
     idle_timeout_seconds: row.idle_timeout_seconds,
     on_timeout: row.on_timeout,
@@ -47,6 +50,12 @@ export function sandboxView(row: SandboxRow, gatewayUrl: string, nowMs: number):
     start_timings_ms: row.start_timings_ms,
     operation_id: row.operation_id,
   }
+}
+
+/** Sandboxes are spread over gateways, each always at the same one, which then knows their hosts; its id is random enough to choose by. */
+function gatewaysOf(sandboxId: string, urls: readonly [string, ...string[]]): [string, ...string[]] {
+  const at = Number.parseInt(sandboxId.slice(-4), 36) % urls.length || 0
+  return [urls[at] ?? urls[0], ...urls.slice(at + 1), ...urls.slice(0, at)]
 }
 
 /** The row counts until the next restart begins a new one (store/sql/sandboxes/restarts-in-a-row.sql, which decides); one that is over is shown as that. */

@@ -1,8 +1,9 @@
-/** The control plane's internal API, as the gateway uses it. */
+/** The control plane's internal API, as the gateway uses it: of whichever replica answers. */
 import {
   type Access,
   type AccessQuestion,
   AccessSchema,
+  askReplicas,
   CodedError,
   ERRORS,
   type FeedEvent,
@@ -10,10 +11,13 @@ import {
   LIMITS,
   parseProblem,
   parserOf,
+  Replicas,
 } from '@sandglass/contract'
 import { type JsonAnswer, type JsonQuestion, jsonQuestion } from './json-question.ts'
 
 const QUESTION_TIMEOUT_MS = 3_000
+/** A question that is not answered by then is asked of the next replica as well: it changes nothing. */
+const QUESTION_PATIENCE_MS = 500
 const FEED_LINE_BYTES = 64 * 1024
 const access = parserOf(AccessSchema)
 const feedEvent = parserOf(FeedEventSchema)
@@ -40,19 +44,29 @@ async function* lines(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
 }
 
 export class HttpControlClient implements ControlClient {
-  readonly #base: string
+  readonly #replicas: Replicas
+  /** The feed goes its own way: a replica may be slow to answer and still tell all there is to tell. */
+  readonly #feeds: Replicas
   readonly #headers: Readonly<Record<string, string>>
-  readonly #ask: JsonQuestion
+  readonly #questions: ReadonlyMap<string, JsonQuestion>
 
   /** @param gatewayToken the secret that the control plane knows this gateway by */
-  constructor(controlUrl: string, gatewayToken: string) {
-    this.#base = controlUrl
+  constructor(controlUrls: readonly [string, ...string[]], gatewayToken: string) {
+    this.#replicas = new Replicas(controlUrls)
+    this.#feeds = new Replicas(controlUrls)
     this.#headers = { authorization: `Bearer ${gatewayToken}` }
-    this.#ask = jsonQuestion(new URL('/internal/v1/access', controlUrl), this.#headers)
+    this.#questions = new Map(controlUrls.map((url) => [url, jsonQuestion(new URL('/internal/v1/access', url), this.#headers)]))
   }
 
-  async access(question: AccessQuestion): Promise<Access> {
-    const { status, value } = await this.#askTwice(question)
+  access(question: AccessQuestion): Promise<Access> {
+    return askReplicas(this.#replicas, (url, signal) => this.#accessAt(url, question, signal), {
+      patienceMs: QUESTION_PATIENCE_MS,
+      isAnswer: (error) => error instanceof CodedError && error.code !== 'unavailable',
+    })
+  }
+
+  async #accessAt(url: string, question: AccessQuestion, signal: AbortSignal): Promise<Access> {
+    const { status, value } = await this.#askTwice(url, question, signal)
     if (status === 200) return access.parse(value)
     const problem = parseProblem(value)
     if (problem?.code === 'sandbox_not_found')
@@ -62,12 +76,14 @@ export class HttpControlClient implements ControlClient {
     throw unreachable(new Error(`the control plane answered ${status} ${problem?.code ?? ''}`))
   }
 
-  async #askTwice(question: AccessQuestion): Promise<JsonAnswer> {
+  async #askTwice(url: string, question: AccessQuestion, signal: AbortSignal): Promise<JsonAnswer> {
+    const ask = this.#questions.get(url)
+    if (ask === undefined) throw new Error(`${url} is no replica`)
     try {
-      return await this.#ask(question, QUESTION_TIMEOUT_MS, 'kept')
+      return await ask(question, QUESTION_TIMEOUT_MS, 'kept', signal)
     } catch {
       // A kept connection may have been closed by the other side just now. The question changes nothing, so it may be asked again.
-      return await this.#ask(question, QUESTION_TIMEOUT_MS, 'own').catch((cause: unknown) => {
+      return await ask(question, QUESTION_TIMEOUT_MS, 'own', signal).catch((cause: unknown) => {
         throw unreachable(cause)
       })
     }
@@ -82,8 +98,9 @@ export class HttpControlClient implements ControlClient {
     }
     let timer = setTimeout(() => undefined, 0)
     heard()
+    const base = this.#feeds.current
     try {
-      const response = await fetch(new URL('/internal/v1/feed', this.#base), { headers: this.#headers, signal: stop })
+      const response = await fetch(new URL('/internal/v1/feed', base), { headers: this.#headers, signal: stop })
       if (!response.ok || response.body === null) throw new Error(`the feed answered ${response.status}`)
       for await (const line of lines(response.body)) {
         heard()
@@ -91,6 +108,8 @@ export class HttpControlClient implements ControlClient {
       }
     } finally {
       clearTimeout(timer)
+      // However it ended, the next one is with another replica: this one may be about to stop.
+      this.#feeds.failed(base)
     }
   }
 }

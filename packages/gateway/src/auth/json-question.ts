@@ -16,9 +16,10 @@ export type JsonAnswer = { readonly status: number; readonly value: unknown }
 
 /**
  * @param over a connection of its own is none that was kept too long
+ * @param stop nobody waits for the answer any more
  * @throws Error when there is no answer in JSON within `timeoutMs`
  */
-export type JsonQuestion = (body: unknown, timeoutMs: number, over: 'kept' | 'own') => Promise<JsonAnswer>
+export type JsonQuestion = (body: unknown, timeoutMs: number, over: 'kept' | 'own', stop: AbortSignal) => Promise<JsonAnswer>
 
 export function jsonQuestion(url: URL, headers: Readonly<Record<string, string>>): JsonQuestion {
   const isTls = url.protocol === 'https:'
@@ -35,8 +36,9 @@ export function jsonQuestion(url: URL, headers: Readonly<Record<string, string>>
     })
   }
 
-  return async (body, timeoutMs, over) => {
-    const response = await post(JSON.stringify(body), over === 'kept' ? kept : false, AbortSignal.timeout(timeoutMs))
+  return async (body, timeoutMs, over, stop) => {
+    const signal = AbortSignal.any([stop, AbortSignal.timeout(timeoutMs)])
+    const response = await post(JSON.stringify(body), over === 'kept' ? kept : false, signal)
     return { status: response.statusCode ?? 0, value: JSON.parse(await text(response)) }
   }
 }

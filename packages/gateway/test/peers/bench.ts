@@ -56,7 +56,7 @@ export class Bench implements AsyncDisposable {
     const timed: World = isTimeless ? { ...real, timer: () => () => undefined } : real
     const world: World = hurries === undefined ? timed : { ...timed, timer: (ms, callback) => timed.timer(ms === hurries.ms ? hurries.shortMs : ms, callback) }
     const gateway = createGateway({
-      control: new HttpControlClient(controlUrl, GATEWAY_TOKEN),
+      control: new HttpControlClient([controlUrl], GATEWAY_TOKEN),
       hosts: tokenConnector(GATEWAY_TOKEN),
       allowedOrigins: new Set(origins),
       world: shortenMs === undefined ? world : shortened(world, shortenMs, shortensUpToMs),

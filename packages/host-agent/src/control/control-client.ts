@@ -1,6 +1,13 @@
-/** The four requests that a host sends to its control plane. It dials out; nothing dials it. */
+/**
+ * The four requests that a host sends to its control plane, to whichever replica answers. It dials out; nothing dials it.
+ *
+ * Each is safe to reach several replicas: a report is a fact that stays one, a renewal only adds to what the host is known to hold, and a repeated
+ * registration is the same one. A watch is of one replica; when a request has to go elsewhere the watch follows it, since who does not answer does not
+ * send orders either.
+ */
 import type { IncomingMessage } from 'node:http'
 import {
+  askReplicas,
   CodedError,
   type HostOrder,
   HostOrderSchema,
@@ -15,6 +22,7 @@ import {
   RegisteredHostSchema,
   type RegisterHost,
   RenewedLeaseSchema,
+  type Replicas,
 } from '@sandglass/contract'
 import { httpDialler } from './http-dialler.ts'
 import { splitLines } from './line-splitter.ts'
@@ -23,6 +31,9 @@ const registered = parserOf(RegisteredHostSchema)
 const renewed = parserOf(RenewedLeaseSchema)
 const answered = parserOf(HostReportsAnswerSchema)
 const order = parserOf(HostOrderSchema)
+
+/** How long one replica may take before the next is asked as well. A renewal is one row; a report may be a thousand items, a registration a release. */
+const PATIENCE_MS = { renew: 500, report: 3_000, register: 3_000 } as const
 
 export type ControlClient = {
   /** @throws CodedError `stale_epoch` and whatever the control plane says; `unavailable` when it cannot be reached */
@@ -33,16 +44,22 @@ export type ControlClient = {
   watch(hostId: string, epoch: number, signal: AbortSignal): AsyncGenerator<HostOrder>
 }
 
+/** What says nothing of the question: another replica may answer it. */
+const OF_ONE_REPLICA: ReadonlySet<string> = new Set(['unavailable', 'overloaded', 'internal'])
+
 /** @param token read for each request, so that a rotated one is taken up */
-export function controlClient(baseUrl: string, token: () => Promise<string>): ControlClient {
-  const hosts = `${baseUrl.replace(/\/$/, '')}/internal/v1/hosts`
+export function controlClient(replicas: Replicas, token: () => Promise<string>): ControlClient {
   const dial = httpDialler()
 
-  async function send(path: string, request: { headers: Readonly<Record<string, string>>; body?: string; signal: AbortSignal }): Promise<IncomingMessage> {
+  async function send(
+    base: string,
+    path: string,
+    request: { headers: Readonly<Record<string, string>>; body?: string; signal: AbortSignal },
+  ): Promise<IncomingMessage> {
     const headers = { ...request.headers, authorization: `Bearer ${await token()}` }
     let response: IncomingMessage
     try {
-      response = await dial(new URL(`${hosts}${path}`), { ...request, headers })
+      response = await dial(new URL(`${base}/internal/v1/hosts${path}`), { ...request, headers })
     } catch (cause) {
       throw new CodedError('unavailable', `The control plane cannot be reached: ${causeOf(cause)}`, { cause })
     }
@@ -52,19 +69,33 @@ export function controlClient(baseUrl: string, token: () => Promise<string>): Co
     throw new CodedError(problem?.code ?? 'unavailable', problem?.detail ?? `The control plane answered ${status}.`)
   }
 
-  async function post<T>(path: string, body: unknown, parser: Parser<T>, signal: AbortSignal): Promise<T> {
+  function post<T>(path: string, body: unknown, parser: Parser<T>, signal: AbortSignal, patienceMs: number): Promise<T> {
+    const text = JSON.stringify(body)
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(LIMITS.hostControlRequestMs)])
-    const response = await send(path, { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body), signal: bounded })
-    return parser.parse(await bodyOf(response))
+    const ask = async (base: string, stop: AbortSignal): Promise<T> =>
+      parser.parse(await bodyOf(await send(base, path, { headers: { 'content-type': 'application/json' }, body: text, signal: stop })))
+    return askReplicas(replicas, ask, { patienceMs, signal: bounded, isAnswer: (error) => error instanceof CodedError && !OF_ONE_REPLICA.has(error.code) })
   }
 
   return {
-    register: (body, signal) => post('/register', body, registered, signal),
-    renew: (hostId, body, signal) => post(`/${hostId}/renew`, body, renewed, signal),
-    report: (hostId, body, signal) => post(`/${hostId}/reports`, body, answered, signal),
+    register: (body, signal) => post('/register', body, registered, signal, PATIENCE_MS.register),
+    renew: (hostId, body, signal) => post(`/${hostId}/renew`, body, renewed, signal, PATIENCE_MS.renew),
+    report: (hostId, body, signal) => post(`/${hostId}/reports`, body, answered, signal, PATIENCE_MS.report),
     async *watch(hostId, epoch, signal) {
-      const response = await send(`/${hostId}/watch?epoch=${epoch}`, { headers: { accept: 'application/x-ndjson' }, signal })
-      for await (const line of splitLines(response)) if (line !== '') yield order.parse(JSON.parse(line))
+      const base = replicas.current
+      const moved = new AbortController()
+      const off = replicas.onMove((from) => {
+        if (from === base) moved.abort(new Error('another replica answers'))
+      })
+      try {
+        const headers = { accept: 'application/x-ndjson' }
+        const response = await send(base, `/${hostId}/watch?epoch=${epoch}`, { headers, signal: AbortSignal.any([signal, moved.signal]) })
+        for await (const line of splitLines(response)) if (line !== '') yield order.parse(JSON.parse(line))
+      } finally {
+        off()
+        // However it ended, the next one is with another replica: this one may be about to stop.
+        replicas.failed(base)
+      }
     },
   }
 }

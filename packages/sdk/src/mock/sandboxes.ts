@@ -197,6 +197,7 @@ export class MockSandboxes {
       region: 'l1',
       host_id: null,
       gateway_url: this.#url,
+      gateway_urls: [this.#url],
       ttl_seconds: ttl,
       idle_timeout_seconds: idleTimeout,
       on_timeout: onTimeout,
