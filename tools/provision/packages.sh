@@ -25,6 +25,13 @@ missing_packages() {
   lacks_command useradd passwd
   [ -s /etc/ssl/certs/ca-certificates.crt ] || echo ca-certificates
   if ! found_npm; then printf 'nodejs\nnpm\n'; fi
+  # What cuts a node of a lab off, sets its clock, and gives it a disk.
+  if [ -n "${SANDGLASS_FOR_LAB:-}" ]; then
+    lacks_command nft nftables
+    lacks_command faketime faketime
+    lacks_command mkfs.ext4 e2fsprogs
+    lacks_command fallocate util-linux
+  fi
   if needs_building guest-agent || needs_building warden; then
     lacks_command cc gcc
     [ -e /usr/lib/x86_64-linux-gnu/libc.a ] || echo libc6-dev

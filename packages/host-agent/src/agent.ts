@@ -107,7 +107,7 @@ export async function startAgent(configuration: Configuration, world: AgentWorld
     tracing,
     log,
   })
-  const dataPlaneUrl = await dataPlane.listen(configuration.dataPlanePort)
+  const dataPlaneUrl = await dataPlane.listen(configuration.dataPlaneHost, configuration.dataPlanePort)
 
   await templates.refresh()
   probes = await probeDrivers(lifecycle.drivers, log, signal)

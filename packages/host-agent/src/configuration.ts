@@ -1,4 +1,5 @@
 /** The agent's configuration: environment variables, parsed once. Secrets come in files, never in the environment. */
+import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { CodedError, parseUrls } from '@sandglass/contract'
@@ -16,6 +17,8 @@ export type Configuration = {
   readonly installation: string
   readonly hostName: string
   readonly capacity: { readonly vcpu: number | undefined; readonly memoryMb: number | undefined; readonly diskGb: number | undefined }
+  /** What gateways reach this host at. */
+  readonly dataPlaneHost: string
   readonly dataPlanePort: number
   readonly healthPort: number
   /** Offer the fake driver, which isolates nothing. For development and tests. */
@@ -42,6 +45,12 @@ function required(env: Env, name: string): string {
 function path(env: Env, name: string, fallback?: string): string {
   const value = env[name] ?? fallback
   if (value === undefined || !value.startsWith('/') || value.includes('\0')) throw wrong(name, 'must be an absolute path')
+  return value
+}
+
+function address(env: Env, name: string, fallback: string): string {
+  const value = env[name] || fallback
+  if (isIP(value) === 0) throw wrong(name, 'must be an IP address of this host')
   return value
 }
 
@@ -80,6 +89,7 @@ export function readConfiguration(env: Env): Configuration {
       memoryMb: number(env, 'SANDGLASS_CAPACITY_MEMORY_MB', WHOLE, 999_999_999),
       diskGb: number(env, 'SANDGLASS_CAPACITY_DISK_GB', WHOLE, 999_999_999),
     },
+    dataPlaneHost: address(env, 'SANDGLASS_DATA_PLANE_HOST', '127.0.0.1'),
     dataPlanePort: number(env, 'SANDGLASS_DATA_PLANE_PORT', WHOLE, 65_535) ?? 0,
     healthPort: number(env, 'SANDGLASS_HOST_HEALTH_PORT', WHOLE, 65_535) ?? 0,
     fakeDriver: env['SANDGLASS_FAKE_DRIVER'] === '1',

@@ -64,7 +64,7 @@ class Plane {
         return { at_ms: 5, ...NO_USAGE, cpu_ms: 7 }
       },
     })
-    const url = await server.listen(0)
+    const url = await server.listen('127.0.0.1', 0)
     const guest = await ScriptedGuest.dial(under.path, serve)
     return new Plane(under, server, new GatewayClient(url, SANDBOX, 1), guest, spans)
   }

@@ -1,5 +1,5 @@
 /**
- * The embedded Postgres: a unix socket and no port, peer authentication and no password. The system user of the control plane is the
+ * The embedded Postgres: a unix socket and no port, peer authentication and no password, unless it is told to serve a network. The system user of the control plane is the
  * database user `sandglass`, who owns the database `sandglass` and nothing else; only the server's own user is its superuser.
  */
 import { spawn } from 'node:child_process'
@@ -28,12 +28,16 @@ const IDENT = `sandglass ${SYSTEM_USERS.database} postgres\nsandglass ${SYSTEM_U
 /** Single-user mode takes one statement a line. */
 const OWN_DATABASE = 'CREATE ROLE sandglass LOGIN;\nCREATE DATABASE sandglass OWNER sandglass;\n'
 
+const passwordOf = (password: string | undefined): string => (password === undefined ? '' : `ALTER ROLE sandglass PASSWORD '${password}';\n`)
+
 export type PostgresPlace = {
   readonly home: string
   readonly owner: Owner
   readonly code: string
   readonly view: CodeView
   readonly env: Readonly<Record<string, string>>
+  /** Of a lab: control planes elsewhere reach it there, with a password. */
+  readonly network?: { readonly address: string; readonly clients: readonly string[]; readonly password: string }
 }
 
 /** The programs, as the roles see them. */
@@ -98,26 +102,33 @@ export async function ensureDatabase(place: PostgresPlace, log: LogFile): Promis
   chownSync(beside, place.owner.uid, place.owner.gid)
   const initdb = [program('initdb', place), `--pgdata=${beside}`, '--username=postgres', '--auth=peer', '--encoding=UTF8', '--no-locale']
   await runToEnd(place, [...initdb, '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--data-checksums'], '', log)
-  writeFileSync(join(beside, 'pg_hba.conf'), HBA)
+  const { clients = [], password } = place.network ?? {}
+  writeFileSync(join(beside, 'pg_hba.conf'), HBA + clients.map((address) => `host sandglass sandglass ${address}/32 scram-sha-256\n`).join(''))
   writeFileSync(join(beside, 'pg_ident.conf'), IDENT)
-  await runToEnd(place, [program('postgres', place), '--single', '-D', beside, 'postgres'], OWN_DATABASE, log)
+  await runToEnd(place, [program('postgres', place), '--single', '-D', beside, 'postgres'], OWN_DATABASE + passwordOf(password), log)
   renameSync(beside, data)
 }
 
-export function postgresLaunch(place: PostgresPlace): Launch {
+export function postgresCommand(place: PostgresPlace): string[] {
   const data = paths.postgresData(place.home)
   const settings = {
-    listen_addresses: '',
+    listen_addresses: place.network?.address ?? '',
     unix_socket_directories: paths.postgresSocket(place.home),
     max_connections: '100',
     shared_buffers: '128MB',
     log_line_prefix: '%m [%p] ',
     log_timezone: 'UTC',
+    // In files of its own, so that one that is killed leaves nothing on the machine.
+    ...(place.network === undefined ? {} : { dynamic_shared_memory_type: 'mmap' }),
   }
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-  const command = [program('postgres', place), '-D', data, ...flags]
+  return [program('postgres', place), '-D', data, ...flags]
+}
+
+export function postgresLaunch(place: PostgresPlace): Launch {
+  const data = paths.postgresData(place.home)
   return {
-    ...privilegedCommand(command, { user: SYSTEM_USERS.database, deathSignal: 'INT' }),
+    ...privilegedCommand(postgresCommand(place), { user: SYSTEM_USERS.database, deathSignal: 'INT' }),
     env: place.env,
     isReady: (pid) => postgresIsReady(data, pid),
   }

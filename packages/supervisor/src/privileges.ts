@@ -25,10 +25,11 @@ export function requireReach(user: SystemUser, home: string): void {
   }
 }
 
-/** The command that becomes the given one. @param deathSignal what the process gets when the supervisor is gone */
+/** The command that becomes the given one. @param deathSignal what the process gets when who started it is gone; `none` lets it live */
 export function privilegedCommand(
   command: readonly string[],
-  options: { user: SystemUser | undefined; deathSignal: 'KILL' | 'INT' },
+  options: { user: SystemUser | undefined; deathSignal: 'KILL' | 'INT' | 'none' },
 ): { command: string; args: string[] } {
-  return { command: 'setpriv', args: [`--pdeathsig=${options.deathSignal}`, ...asUser(options.user), '--', ...command] }
+  const dies = options.deathSignal === 'none' ? [] : [`--pdeathsig=${options.deathSignal}`]
+  return { command: 'setpriv', args: [...dies, ...asUser(options.user), '--', ...command] }
 }

@@ -77,12 +77,12 @@ export class DataPlaneServer {
   }
 
   /** @param port 0: one that is free @returns where gateways reach it */
-  async listen(port: number): Promise<string> {
-    this.#server.listen(port, '127.0.0.1')
+  async listen(host: string, port: number): Promise<string> {
+    this.#server.listen(port, host)
     await once(this.#server, 'listening')
     const address: AddressInfo | string | null = this.#server.address()
     if (address === null || typeof address === 'string') throw new Error('the data plane has no port')
-    this.#url = `http://127.0.0.1:${address.port}`
+    this.#url = `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`
     return this.#url
   }
 
