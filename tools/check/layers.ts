@@ -11,6 +11,7 @@ type Rule = { readonly from: RegExp; readonly may: readonly RegExp[]; readonly w
 
 const NODE = /^node:/
 const CONTRACT = /^@sandglass\/contract(\/|$)/
+const IDENTITY = /^@sandglass\/identity$/
 const TELEMETRY = /^@sandglass\/telemetry$/
 const own = (name: string) => new RegExp(`^packages/${name}/`)
 
@@ -23,18 +24,23 @@ const RULES: readonly Rule[] = [
   })),
   {
     from: /^packages\/gateway\/src\//,
-    may: [NODE, CONTRACT, TELEMETRY, own('gateway/src'), /^(fastify|ws)$/],
+    may: [NODE, CONTRACT, IDENTITY, TELEMETRY, own('gateway/src'), /^(fastify|ws)$/],
     why: 'the gateway knows no database and no other role',
   },
   {
     from: /^packages\/host-agent\/src\//,
-    may: [NODE, CONTRACT, TELEMETRY, own('host-agent/src'), /^typebox/],
+    may: [NODE, CONTRACT, IDENTITY, TELEMETRY, own('host-agent/src'), /^typebox/],
     why: 'the host agent knows no database and no other role',
   },
   {
     from: /^packages\/control-plane\/src\//,
-    may: [NODE, CONTRACT, TELEMETRY, own('control-plane/src'), /^(fastify|pg|typebox)$/],
+    may: [NODE, CONTRACT, /^@sandglass\/identity(\/authority)?$/, TELEMETRY, own('control-plane/src'), /^(fastify|pg|typebox)$/],
     why: 'the control plane reaches other roles by protocol only',
+  },
+  {
+    from: /^packages\/identity\/src\//,
+    may: [NODE, CONTRACT, own('identity/src'), /^@peculiar\/asn1-(schema|x509)$/],
+    why: 'who a machine is depends on no role; only the control plane issues (authority)',
   },
   { from: /^packages\/telemetry\/src\//, may: [NODE, own('telemetry/src'), /^@opentelemetry\//], why: 'telemetry knows nothing of what it observes' },
   { from: /^packages\/sdk\/src\/(tree-|http-fetch\.ts)/, may: [NODE, CONTRACT, own('sdk/src')], why: 'the SDK depends on the contract and on no library' },

@@ -85,6 +85,17 @@ export const positiveInteger = (name: string, text: string | undefined): number 
 export const offset = (name: string, text: string | undefined): number | undefined =>
   numberOf(name, text, (value) => Number.isSafeInteger(value) && value >= 0, 'a whole number, 0 or more')
 
+const SECONDS: Readonly<Record<string, number>> = { '': 1, s: 1, m: 60, h: 3_600, d: 86_400 }
+
+/** Seconds: `90`, `90s`, `30m`, `1h`, `7d`. */
+export function duration(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const [, count, unit = ''] = /^([1-9][0-9]{0,8})([smhd]?)$/.exec(text) ?? []
+  const seconds = SECONDS[unit]
+  if (count === undefined || seconds === undefined) throw new UsageError(`${name} takes a time such as 90s, 30m or 1h, not '${text}'`)
+  return Number(count) * seconds
+}
+
 export function oneOfWords<const W extends string>(name: string, text: string | undefined, words: readonly W[]): W | undefined {
   if (text === undefined) return undefined
   const word = words.find((candidate) => candidate === text)

@@ -30,6 +30,9 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'host uncordon', summary: 'use a host again; calls off its drain', load: () => import('./commands/host-uncordon.ts') },
   { name: 'host drain', summary: 'empty a host before a deadline', load: () => import('./commands/host-drain.ts') },
   { name: 'host rm', summary: 'remove a host on which nothing is left', load: () => import('./commands/host-rm.ts') },
+  { name: 'host token create', summary: 'make a token with which a machine joins, once', load: () => import('./commands/host-token-create.ts') },
+  { name: 'host token ls', summary: 'list join tokens', load: () => import('./commands/host-token-ls.ts') },
+  { name: 'host token revoke', summary: 'revoke a join token', load: () => import('./commands/host-token-revoke.ts') },
   { name: 'template ls', summary: 'list templates', load: () => import('./commands/template-ls.ts') },
   { name: 'key create', summary: 'create an API key; shown once', load: () => import('./commands/key-create.ts') },
   { name: 'key ls', summary: 'list API keys', load: () => import('./commands/key-ls.ts') },
@@ -61,7 +64,7 @@ export const COMMANDS: readonly CommandEntry[] = [
 
 /** Finds `template ls` before `template`. @returns the entry, and the arguments behind its name */
 export function findCommand(argv: readonly string[]): { readonly entry: CommandEntry; readonly rest: readonly string[] } | undefined {
-  for (const words of [2, 1]) {
+  for (const words of [3, 2, 1]) {
     const name = argv.slice(0, words).join(' ')
     const entry = COMMANDS.find((candidate) => candidate.name === name && argv.length >= words)
     if (entry !== undefined) return { entry, rest: argv.slice(words) }

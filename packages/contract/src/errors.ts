@@ -39,6 +39,12 @@ export const ERRORS = {
   // Identity
   unauthenticated: entry(401, 'Not authenticated', false, 'Send `Authorization: Bearer sgk_…` with a key that is valid.'),
   forbidden: entry(403, 'Not allowed', false, 'Use a key whose role allows this.'),
+  certificate_required: entry(401, 'No certificate', false, 'Machines show the certificate that they got when they joined: `sandglass host join`.'),
+  certificate_refused: entry(403, 'Certificate refused', false, 'Join again with a new token: `sandglass host token create`, then `sandglass host join`.'),
+  join_token_unknown: entry(401, 'No such join token', false, 'Make one with `sandglass host token create`, and give all of it.'),
+  join_token_expired: entry(401, 'Join token is over', false, 'It was revoked or its time has passed: make another with `sandglass host token create`.'),
+  join_token_used: entry(409, 'Join token is used', false, 'One token lets one machine in: make another with `sandglass host token create`.'),
+  identity_taken: entry(409, 'Another machine has this identity', false, 'Remove that host first (`sandglass host rm`), or join from a new state directory.'),
 
   // Idempotency
   idempotency_key_reused: entry(422, 'Idempotency key reused', false, 'Use a new key for a different request.'),
@@ -75,6 +81,7 @@ export const ERRORS = {
   host_ambiguous: entry(409, 'Several hosts have this name', false, 'Name it by its id, which the list of hosts shows.'),
   host_in_use: entry(409, 'Host is in use', false, 'Drain it, and remove it when its drain says that nothing is left.'),
   api_key_not_found: entry(404, 'No such API key', false, 'List the keys that there are.'),
+  join_token_not_found: entry(404, 'No such join token', false, 'List the tokens that there are.'),
 
   // Processes
   process_not_found: entry(404, 'No such process', false, 'List the processes of the sandbox: those that run, and ended ones that are still remembered.'),

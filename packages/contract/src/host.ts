@@ -26,7 +26,7 @@ export const HOST_LABEL_KEY_PATTERN = `^[a-z][a-z0-9._/-]{0,${LIMITS.hostLabelKe
 const HostLabelKeySchema = Type.String({ pattern: HOST_LABEL_KEY_PATTERN })
 
 /** What operators say of a machine. `zone` (what fails together) and `class` (what is alike) have a meaning of their own; others are free. */
-const HostLabelsSchema = Type.Record(HostLabelKeySchema, Type.String({ pattern: PATTERNS.hostLabelValue }), {
+export const HostLabelsSchema = Type.Record(HostLabelKeySchema, Type.String({ pattern: PATTERNS.hostLabelValue }), {
   additionalProperties: false,
   maxProperties: LIMITS.hostLabels,
   description: 'What operators say of the machine: `zone` (what fails together), `class` (what is alike), and free ones.',

@@ -21,6 +21,7 @@ export type TemplateVersionId = Id<'template-version'>
 export type RequestId = Id<'request'>
 export type AssignmentId = Id<'assignment'>
 export type PoolMemberId = Id<'pool-member'>
+export type JoinTokenId = Id<'join-token'>
 
 /** Fills and returns a buffer of `size` random bytes; `crypto.randomBytes` in production. */
 export type RandomBytes = (size: number) => Uint8Array
@@ -40,6 +41,7 @@ export const ID_PATTERNS = {
   request: '^rq[a-z2-7]{16}$',
   assignment: '^as[a-z2-7]{16}$',
   poolMember: '^pm[a-z2-7]{16}$',
+  joinToken: '^jt[a-z2-7]{16}$',
 } as const
 
 /** 80 random bits as 16 base32 characters. */
@@ -72,6 +74,7 @@ export const newTemplateVersionId = (random: RandomBytes): TemplateVersionId => 
 export const newRequestId = (random: RandomBytes): RequestId => makeId('rq', random)
 export const newAssignmentId = (random: RandomBytes): AssignmentId => makeId('as', random)
 export const newPoolMemberId = (random: RandomBytes): PoolMemberId => makeId('pm', random)
+export const newJoinTokenId = (random: RandomBytes): JoinTokenId => makeId('jt', random)
 
 export const parseSandboxId = parser<'sandbox'>(ID_PATTERNS.sandbox)
 export const parseOperationId = parser<'operation'>(ID_PATTERNS.operation)

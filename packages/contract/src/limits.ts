@@ -181,6 +181,19 @@ export const LIMITS = {
   /** So long before a drain's deadline what still runs on the host is ended: the time that its proofs may take. */
   drainEndSeconds: 30,
 
+  // Identities of machines
+  joinTokenSecondsMin: 60,
+  joinTokenSecondsMax: 7 * 24 * 3600,
+  joinTokenSecondsDefault: 3_600,
+  certificateLifeMs: 24 * 3_600_000,
+  /** How far the clock of who looks at a certificate may be from the clock of who issued it, each way: a stepped clock costs no lease. */
+  certificateToleranceMs: 24 * 3_600_000,
+  /** How long a control plane goes by what it has read of an identity, should the wake-up of a change be lost. */
+  identityCacheMs: 2_000,
+  /** Audit rows about refused peers, of each control plane and minute; what is more is counted in the next one. */
+  refusalRowsPerMinute: 60,
+  tlsHandshakeMs: 5_000,
+
   // Host agent
   hostSandboxes: 1_000,
   hostStartsInFlight: 8,

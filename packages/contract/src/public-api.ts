@@ -6,6 +6,7 @@
 import { FILE_ROUTES } from './public-api/file-routes.ts'
 import { HOST_ROUTES } from './public-api/host-routes.ts'
 import { INSTALLATION_ROUTES } from './public-api/installation-routes.ts'
+import { JOIN_TOKEN_ROUTES } from './public-api/join-token-routes.ts'
 import { PROCESS_ROUTES } from './public-api/process-routes.ts'
 import type { PublicRoute } from './public-api/public-route.ts'
 import { SANDBOX_ROUTES } from './public-api/sandbox-routes.ts'
@@ -18,6 +19,7 @@ export { EventsQuerySchema, ListSandboxesQuerySchema } from './public-api/sandbo
 export const PUBLIC_ROUTES = {
   ...SANDBOX_ROUTES,
   ...HOST_ROUTES,
+  ...JOIN_TOKEN_ROUTES,
   ...INSTALLATION_ROUTES,
   ...PROCESS_ROUTES,
   ...FILE_ROUTES,

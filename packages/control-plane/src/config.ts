@@ -2,7 +2,17 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DEFAULT_RESOURCES, DEFAULT_TEMPLATE, LIMITS, parserOf, parseUrls, type Resources, ResourcesSchema, RoleSchema } from '@sandglass/contract'
+import {
+  DEFAULT_RESOURCES,
+  DEFAULT_TEMPLATE,
+  LIMITS,
+  MachineRoleSchema,
+  parserOf,
+  parseUrls,
+  type Resources,
+  ResourcesSchema,
+  RoleSchema,
+} from '@sandglass/contract'
 import { parseOrigins } from '@sandglass/contract/cors'
 import Type, { type Static } from 'typebox'
 import type { RateLimits } from './admission/rate-limiter.ts'
@@ -15,6 +25,13 @@ const BootstrapKeysSchema = Type.Array(
 )
 export type BootstrapKey = Static<typeof BootstrapKeysSchema>[number]
 const bootstrapKeys = parserOf(BootstrapKeysSchema)
+
+const BootstrapJoinTokensSchema = Type.Array(
+  Type.Object({ role: MachineRoleSchema, sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }) }, { additionalProperties: false }),
+)
+export type BootstrapJoinToken = Static<typeof BootstrapJoinTokensSchema>[number]
+const bootstrapJoinTokens = parserOf(BootstrapJoinTokensSchema)
+
 const resourceParser = parserOf(ResourcesSchema)
 
 /** Periods and bounds that a test shortens. */
@@ -85,13 +102,23 @@ export type Config = {
   readonly host: string
   /** 0: any free port. */
   readonly port: number
+  /** Where hosts and gateways come, by TLS. */
+  readonly internalHost: string
+  /** 0: any free port. */
+  readonly internalPort: number
+  /** What machines are told to join at; undefined: the address that it listens on. */
+  readonly internalUrl: string | undefined
   readonly databaseUrl: string
   readonly ticketKey: KeyObject
+  /** Of the installation's CA; the same in every control plane. */
+  readonly authorityKey: KeyObject
   readonly hostTokenSha256: string
   readonly gatewayTokenSha256: string
   readonly bootstrapKeys: readonly BootstrapKey[]
   /** Every gateway; a sandbox is told all, one of them first. */
   readonly gatewayUrls: readonly [string, ...string[]]
+  /** Of machines that whoever starts this process lets in. */
+  readonly bootstrapJoinTokens: readonly BootstrapJoinToken[]
   /** Undefined: no templates come from files. */
   readonly templatesDir: string | undefined
   /** Two characters; part of every sandbox id. */
@@ -132,17 +159,23 @@ export function configFrom(environment: Environment): Config {
   if (gatewayUrls === undefined) throw new RangeError('SANDGLASS_GATEWAY_URL must be an http or https URL, or several separated by commas')
   const poolFloor = number('SANDGLASS_POOL_FLOOR', DEFAULT_POOL_FLOOR, 0, LIMITS.poolMembers)
   const keysFile = environment['SANDGLASS_BOOTSTRAP_KEYS_FILE']
+  const tokensFile = environment['SANDGLASS_JOIN_TOKENS_FILE']
   const region = environment['SANDGLASS_REGION'] ?? 'l1'
   if (!/^[a-z0-9]{2}$/.test(region)) throw new RangeError('SANDGLASS_REGION must be two characters of a-z and 0-9')
   return {
     host: environment['SANDGLASS_API_HOST'] ?? '127.0.0.1',
     port: number('SANDGLASS_API_PORT', 7070, 0, 65_535),
+    internalHost: environment['SANDGLASS_INTERNAL_HOST'] ?? '127.0.0.1',
+    internalPort: number('SANDGLASS_INTERNAL_PORT', 7073, 0, 65_535),
+    internalUrl: internalUrl(environment['SANDGLASS_INTERNAL_URL']),
     databaseUrl: required('SANDGLASS_DATABASE_URL'),
-    ticketKey: ticketKey(fileText('SANDGLASS_TICKET_KEY_FILE', required('SANDGLASS_TICKET_KEY_FILE'))),
+    ticketKey: signingKey('SANDGLASS_TICKET_KEY_FILE', fileText('SANDGLASS_TICKET_KEY_FILE', required('SANDGLASS_TICKET_KEY_FILE'))),
+    authorityKey: signingKey('SANDGLASS_CA_KEY_FILE', fileText('SANDGLASS_CA_KEY_FILE', required('SANDGLASS_CA_KEY_FILE'))),
     hostTokenSha256: digest('SANDGLASS_HOST_TOKEN_SHA256_FILE'),
     gatewayTokenSha256: digest('SANDGLASS_GATEWAY_TOKEN_SHA256_FILE'),
     bootstrapKeys: keysFile === undefined ? [] : parseBootstrapKeys(fileText('SANDGLASS_BOOTSTRAP_KEYS_FILE', keysFile)),
     gatewayUrls,
+    bootstrapJoinTokens: tokensFile === undefined ? [] : parseJoinTokens(fileText('SANDGLASS_JOIN_TOKENS_FILE', tokensFile)),
     templatesDir: environment['SANDGLASS_TEMPLATES_DIR'],
     region,
     cpuOvercommit: number('SANDGLASS_CPU_OVERCOMMIT', 4, 0.1, 64),
@@ -190,15 +223,30 @@ function fileText(name: string, path: string): string {
 }
 
 /** The text is not part of the error: it is a secret. */
-function ticketKey(pem: string): KeyObject {
+function signingKey(name: string, pem: string): KeyObject {
   let key: KeyObject
   try {
     key = createPrivateKey(pem)
   } catch {
-    throw new RangeError('SANDGLASS_TICKET_KEY_FILE does not hold a private key in PEM')
+    throw new RangeError(`${name} does not hold a private key in PEM`)
   }
-  if (key.asymmetricKeyType !== 'ed25519') throw new RangeError('SANDGLASS_TICKET_KEY_FILE does not hold an Ed25519 key')
+  if (key.asymmetricKeyType !== 'ed25519') throw new RangeError(`${name} does not hold an Ed25519 key`)
   return key
+}
+
+function internalUrl(text: string | undefined): string | undefined {
+  if (text === undefined || text === '') return undefined
+  const url = URL.parse(text)
+  if (url?.protocol !== 'https:' || url.pathname !== '/') throw new RangeError('SANDGLASS_INTERNAL_URL must be an https:// URL without a path')
+  return url.origin
+}
+
+function parseJoinTokens(text: string): BootstrapJoinToken[] {
+  try {
+    return bootstrapJoinTokens.parse(JSON.parse(text))
+  } catch (cause) {
+    throw new RangeError('SANDGLASS_JOIN_TOKENS_FILE is not a list of {role, sha256}', { cause })
+  }
 }
 
 function parseBootstrapKeys(text: string): BootstrapKey[] {

@@ -1,7 +1,9 @@
 /**
  * One control plane process: API and reconcilers over one database. Any number of them may run; nothing is kept here that the tables do not hold.
  */
-import { randomBase32 } from '@sandglass/contract'
+import { LIMITS, randomBase32 } from '@sandglass/contract'
+import { keysOf } from '@sandglass/identity'
+import { Authority } from '@sandglass/identity/authority'
 import { Admission } from './admission/admission.ts'
 import { apiKeyRoutes } from './api/api-keys.ts'
 import { documentRoutes } from './api/documents.ts'
@@ -9,6 +11,8 @@ import { Drain } from './api/drain.ts'
 import { eventRoutes } from './api/events.ts'
 import { healthRoutes } from './api/health.ts'
 import { hostRoutes } from './api/hosts.ts'
+import { makeInternalServer } from './api/internal-server.ts'
+import { joinTokenRoutes } from './api/join-tokens.ts'
 import { operationRoutes } from './api/operations.ts'
 import { sandboxRoutes } from './api/sandboxes.ts'
 import { makeServer, observeRequests } from './api/server.ts'
@@ -22,6 +26,11 @@ import { WakeBus } from './events/wake-bus.ts'
 import { HostDesk } from './hosts/host-desk.ts'
 import { internalHostRoutes } from './hosts/host-routes.ts'
 import { TicketSigner } from './hosts/ticket-signer.ts'
+import { IdentityDesk } from './identities/identity-desk.ts'
+import { identityRoutes } from './identities/identity-routes.ts'
+import { ownCertificate } from './identities/own-certificate.ts'
+import { PeerGate } from './identities/peer-gate.ts'
+import { RefusalLog } from './identities/refusal-log.ts'
 import { internalGatewayRoutes } from './internal/gateway-routes.ts'
 import { controlPlaneMetrics } from './metrics/catalogue.ts'
 import { Reconcilers } from './reconcilers/all.ts'
@@ -35,6 +44,8 @@ import { realWorld, type World } from './world.ts'
 
 export type ControlPlane = {
   readonly url: string
+  /** For hosts and gateways. */
+  readonly internalUrl: string
   /** Ends streams and waits, finishes requests, stops reconcilers, closes connections, in this order. */
   stop(): Promise<void>
 }
@@ -63,23 +74,56 @@ export async function startControlPlane(config: Config, world: World = realWorld
   const fleet = new FleetView({ leaseMs: config.timing.leaseMs, monotonicMs: world.monotonicMs })
   bus.on('placement', () => fleet.forget())
   const desk = new HostDesk()
-  const context: Context = { config, world, log, db, bus, waiters, metrics, templates, desk, fleet, signer: new TicketSigner(config.ticketKey) }
+  const authority = new Authority(config.authorityKey)
+  const refusals = new RefusalLog({
+    db: db.for('hosts'),
+    monotonicMs: world.monotonicMs,
+    failed: (error) => log.warn({ err: error }, 'that a peer was refused was not written'),
+  })
+  let joinUrl = ''
+  const context: Context = {
+    config,
+    world,
+    log,
+    db,
+    bus,
+    waiters,
+    metrics,
+    templates,
+    desk,
+    fleet,
+    signer: new TicketSigner(config.ticketKey),
+    authority,
+    refusals,
+    joinUrl: () => joinUrl,
+  }
   const keyUsage = new KeyUsage(db.for('reconcilers'))
   const feed = new ChangeFeed(db.for('reconcilers'), bus)
   const reconcilers = new Reconcilers(context, keyUsage, feed)
   const notifications = new Notifications({ url: config.databaseUrl, origin, bus, log })
   const streams = new Set<() => void>()
   const drain = new Drain(app)
+  const certificate = ownCertificate(authority, { region: config.region, name: origin })
+  const internal = makeInternalServer(config, world, certificate(world.wallMs()))
+  const internalDrain = new Drain(internal.app)
+  const gate = new PeerGate({
+    trust: { region: config.region, keys: keysOf([authority.certificatePem]) },
+    desk: new IdentityDesk(db.for('hosts'), bus, world.monotonicMs),
+    refusals,
+    wallMs: world.wallMs,
+  })
 
   observeRequests(app, world, metrics)
   const admission = new Admission(config.rates, world.monotonicMs)
   const routes = { ...context, keyUsage, admission }
-  for (const register of [sandboxRoutes, operationRoutes, templateRoutes, hostRoutes, apiKeyRoutes]) {
+  for (const register of [sandboxRoutes, operationRoutes, templateRoutes, hostRoutes, joinTokenRoutes, apiKeyRoutes]) {
     await app.register(async (scope) => register(scope, routes))
   }
   await app.register(async (scope) => eventRoutes(scope, routes, feed))
   await app.register(async (scope) => internalHostRoutes(scope, context, streams))
   await app.register(async (scope) => internalGatewayRoutes(scope, context, streams))
+  observeRequests(internal.app, world, metrics)
+  await internal.app.register(async (scope) => identityRoutes(scope, context, gate))
   await app.register(async (scope) => documentRoutes(scope, config.openapiFile))
   const sources = {
     reconcilers: () => reconcilers.status(),
@@ -94,23 +138,31 @@ export async function startControlPlane(config: Config, world: World = realWorld
   await templates.run()
   notifications.start()
   reconcilers.start()
+  const listening = await internal.app.listen({ host: config.internalHost, port: config.internalPort })
+  const internalUrl = listening.replace(/^http:/, 'https:')
+  joinUrl = config.internalUrl ?? internalUrl
+  const reissue = setInterval(() => internal.show(certificate(world.wallMs())), LIMITS.certificateLifeMs / 2)
+  reissue.unref()
   const url = await app.listen({ host: config.host, port: config.port })
-  log.info({ url }, 'control plane is up')
+  log.info({ url, internal_url: internalUrl }, 'control plane is up')
 
   let stopped: Promise<void> | undefined
   const stop = async (): Promise<void> => {
     waiters.releaseAll()
     for (const close of [...streams]) close()
     feed.close()
-    await drain.close()
+    clearInterval(reissue)
+    await Promise.all([drain.close(), internalDrain.close()])
     await reconcilers.stop()
     await notifications.stop()
+    await refusals.flush()
     await keyUsage.flush().catch((error: unknown) => log.warn({ err: error }, 'when keys were last used was not written'))
     await db.close()
     await world.tracing.stop().catch((error: unknown) => log.warn({ err: error }, 'the last traces were not sent'))
   }
   return {
     url,
+    internalUrl,
     stop: () => {
       stopped ??= stop()
       return stopped

@@ -19,6 +19,7 @@ const good = {
   SANDGLASS_DATABASE_URL: 'postgresql:///x',
   SANDGLASS_GATEWAY_URL: 'http://127.0.0.1:7071',
   SANDGLASS_TICKET_KEY_FILE: file('key.pem', generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()),
+  SANDGLASS_CA_KEY_FILE: file('ca.pem', generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()),
   SANDGLASS_HOST_TOKEN_SHA256_FILE: file('host', 'a'.repeat(64)),
   SANDGLASS_GATEWAY_TOKEN_SHA256_FILE: file('gateway', `${'b'.repeat(64)}\n`),
 }

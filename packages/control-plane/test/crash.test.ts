@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import type { Sandbox } from '@sandglass/contract'
-import { freePort, SimulatedHost, until } from '@sandglass/testkit'
+import { freePort, SimulatedHost, TEST_AUTHORITY, until } from '@sandglass/testkit'
 import pg from 'pg'
 import type { CrashPoint } from '../src/index.ts'
 import { TEMPLATE, usePostgres, writeManifest } from './harness.ts'
@@ -28,6 +28,8 @@ const write = (name: string, text: string): string => {
 writeManifest(folder, TEMPLATE)
 const FILES = {
   SANDGLASS_TICKET_KEY_FILE: write('ticket.pem', generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()),
+  SANDGLASS_CA_KEY_FILE: write('ca.pem', TEST_AUTHORITY.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()),
+  SANDGLASS_INTERNAL_PORT: '0',
   SANDGLASS_HOST_TOKEN_SHA256_FILE: write('host.sha256', `${sha256(hostToken)}\n`),
   SANDGLASS_GATEWAY_TOKEN_SHA256_FILE: write('gateway.sha256', sha256('gateway')),
   SANDGLASS_BOOTSTRAP_KEYS_FILE: write('keys', JSON.stringify([{ name: 'tenant', role: 'member', sha256: sha256(key) }])),

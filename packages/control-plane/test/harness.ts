@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, before } from 'node:test'
 import { type Operation, type Problem, parseProblem, type Role, type Sandbox } from '@sandglass/contract'
 import type { Tracing } from '@sandglass/telemetry'
-import { SimulatedHost, type SimulatedHostOptions, startTestPostgres, type TestPostgres, until } from '@sandglass/testkit'
+import { SimulatedHost, type SimulatedHostOptions, startTestPostgres, TEST_AUTHORITY, type TestPostgres, until } from '@sandglass/testkit'
 import pg from 'pg'
 import type { Config } from '../src/config.ts'
 import { DEFAULT_RATES, DEFAULT_TIMING, type Faults, migrate, realWorld, type Timing } from '../src/index.ts'
@@ -104,12 +104,17 @@ export async function startRig(postgres: TestPostgres, options: RigOptions = {})
   const config: Config = {
     host: '127.0.0.1',
     port: 0,
+    internalHost: '127.0.0.1',
+    internalPort: 0,
+    internalUrl: undefined,
     databaseUrl,
     ticketKey: keyPair.privateKey,
+    authorityKey: TEST_AUTHORITY.privateKey,
     hostTokenSha256: sha256(hostToken),
     gatewayTokenSha256: sha256(gatewayToken),
     bootstrapKeys: Object.entries(keys).map(([name, key]) => ({ name, role: name as Role, sha256: sha256(key) })),
     gatewayUrls: ['http://127.0.0.1:7071'],
+    bootstrapJoinTokens: [],
     templatesDir,
     region: 'l1',
     cpuOvercommit: 4,
@@ -166,6 +171,7 @@ export async function startRig(postgres: TestPostgres, options: RigOptions = {})
 
   return {
     url: controlPlane.url,
+    internalUrl: controlPlane.internalUrl,
     databaseUrl,
     config,
     modules,

@@ -2,6 +2,7 @@
 import { ApiKeys } from './api-keys.ts'
 import { type ChangeGap, changeEvents, type EventsOptions, type SandboxChange } from './events.ts'
 import { Hosts } from './hosts.ts'
+import { JoinTokens } from './join-tokens.ts'
 import { Operations } from './operations.ts'
 import { type Connection, findConnection, processSurroundings } from './profile.ts'
 import { Templates } from './templates.ts'
@@ -23,6 +24,7 @@ export class Sandglass {
   readonly templates: Templates
   readonly hosts: Hosts
   readonly apiKeys: ApiKeys
+  readonly joinTokens: JoinTokens
   readonly operations: Operations
 
   /**
@@ -36,6 +38,7 @@ export class Sandglass {
     this.templates = new Templates(this)
     this.hosts = new Hosts(this)
     this.apiKeys = new ApiKeys(this)
+    this.joinTokens = new JoinTokens(this)
     this.operations = new Operations(this)
   }
 

@@ -17,6 +17,8 @@ const controlPlane = (installation: Installation): Environment => ({
   SANDGLASS_API_PORT: String(installation.ports.api),
   SANDGLASS_DATABASE_URL: databaseUrl(installation.home),
   SANDGLASS_TICKET_KEY_FILE: paths.secret(installation.home, 'ticket.key'),
+  SANDGLASS_CA_KEY_FILE: paths.secret(installation.home, 'ca.key'),
+  SANDGLASS_INTERNAL_PORT: '0',
   SANDGLASS_HOST_TOKEN_SHA256_FILE: paths.secret(installation.home, 'host.token.sha256'),
   SANDGLASS_GATEWAY_TOKEN_SHA256_FILE: paths.secret(installation.home, 'gateway.token.sha256'),
   SANDGLASS_BOOTSTRAP_KEYS_FILE: paths.secret(installation.home, 'bootstrap-keys.json'),

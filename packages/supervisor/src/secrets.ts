@@ -15,7 +15,7 @@ export type SecretOwners = { readonly root: Owner; readonly api: Owner; readonly
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 const token = (): string => randomBytes(TOKEN_BYTES).toString('base64url')
 const apiKey = (): string => `sgk_${token()}`
-const ticketKey = (): string => generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+const signingKey = (): string => generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
 
 function keep(path: string, owner: Owner, make: () => string): string {
   if (!existsSync(path)) writeFileAtomic(path, make(), PRIVATE, owner)
@@ -30,7 +30,8 @@ export function writeSecrets(installation: Installation, owners: SecretOwners): 
   chmodSync(paths.secrets(home), 0o711)
   const derive = (name: string, text: string, owner: Owner) => writeFileAtomic(paths.secret(home, name), text, PRIVATE, owner)
 
-  keep(paths.secret(home, 'ticket.key'), owners.api, ticketKey)
+  keep(paths.secret(home, 'ticket.key'), owners.api, signingKey)
+  keep(paths.secret(home, 'ca.key'), owners.api, signingKey)
   const hostToken = keep(paths.secret(home, 'host.token'), owners.root, token)
   const gatewayToken = keep(paths.secret(home, 'gateway.token'), owners.gateway, token)
   derive('host.token.sha256', sha256(hostToken), owners.api)

@@ -44,6 +44,8 @@ async function fromServer(wanted: OfServer, client: Sandglass, signal: AbortSign
       return collected(client.apiKeys.list({ signal }), ({ id, revoked_at: revoked }) => (revoked === null ? id : undefined))
     case 'hosts':
       return namesAndIds(client.hosts.list({ signal }))
+    case 'join-tokens':
+      return collected(client.joinTokens.list({ signal }), ({ id, status }) => (status === 'open' ? id : undefined))
     case 'processes':
       return (await (await Sandbox.get(wanted.sandbox, { client, signal })).processes({ signal })).map(({ id }) => id)
     case 'remote':

@@ -9,6 +9,7 @@ export type Wanted =
   | { readonly type: 'profiles' }
   | { readonly type: 'keys' }
   | { readonly type: 'hosts' }
+  | { readonly type: 'join-tokens' }
   | { readonly type: 'processes'; readonly sandbox: string }
   /** Files of this machine: the shell knows them best. */
   | { readonly type: 'files' }
@@ -44,7 +45,7 @@ const NOTHING: Wanted = { type: 'words', words: [] }
 export function planCompletion(names: readonly string[], grammarOf: (name: string) => Grammar, words: readonly string[]): Completion {
   const current = words.at(-1) ?? ''
   const before = words.slice(0, -1)
-  const name = [2, 1].map((count) => before.slice(0, count).join(' ')).find((candidate) => names.includes(candidate))
+  const name = [3, 2, 1].map((count) => before.slice(0, count).join(' ')).find((candidate) => names.includes(candidate))
   const server = serverOf(before)
   if (name === undefined) return { wanted: [{ type: 'words', words: nextWords(names, before) }], prefix: current, lead: '', server }
   const rest = before.slice(name.split(' ').length)
@@ -59,10 +60,11 @@ export function planCompletion(names: readonly string[], grammarOf: (name: strin
   return { wanted: operandAt(grammar, operands, current), prefix: current, lead: '', server }
 }
 
-/** Command names are one word or two; of two, the first is offered first. */
+/** Names of commands have one to three words; the next one that some name goes on with. */
 function nextWords(names: readonly string[], before: readonly string[]): string[] {
-  if (before.length === 0) return [...new Set(names.map((name) => name.split(' ')[0] ?? name))]
-  return names.filter((name) => before.length === 1 && name.startsWith(`${before[0]} `)).map((name) => name.split(' ')[1] ?? '')
+  const typed = before.map((word) => `${word} `).join('')
+  const going = names.filter((name) => name.startsWith(typed)).map((name) => name.split(' ')[before.length] ?? '')
+  return [...new Set(going)].filter((word) => word !== '')
 }
 
 /** Operands so far, and the option that still waits for its value. */
@@ -104,6 +106,8 @@ function operandAt(grammar: Grammar, operands: readonly string[], current: strin
       return [{ type: 'keys' }]
     case 'HOST':
       return [{ type: 'hosts' }]
+    case 'TOKEN':
+      return [{ type: 'join-tokens' }]
     case 'LABEL':
       return [{ type: 'words', words: ['zone=', 'class='] }]
     case 'ROLE':

@@ -2,6 +2,7 @@
 import Type, { type TSchema } from 'typebox'
 import { ApiKeySchema } from '../api-key.ts'
 import { HostSchema } from '../host.ts'
+import { JoinTokenSchema } from '../join-token.ts'
 import { LIMITS } from '../limits.ts'
 import { SandboxSchema } from '../sandbox.ts'
 import { closed, nullable } from '../schema.ts'
@@ -17,6 +18,7 @@ const listOf = <S extends TSchema>(item: S, name: string) => closed({ items: Typ
 export const SandboxListSchema = listOf(SandboxSchema, 'SandboxList')
 export const TemplateListSchema = listOf(TemplateSchema, 'TemplateList')
 export const HostListSchema = listOf(HostSchema, 'HostList')
+export const JoinTokenListSchema = listOf(JoinTokenSchema, 'JoinTokenList')
 export const ApiKeyListSchema = listOf(ApiKeySchema, 'ApiKeyList')
 
 export const PageQuerySchema = closed(page)

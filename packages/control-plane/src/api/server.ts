@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import { CodedError, LIMITS, newRequestId, PROBLEM_MEDIA_TYPE, parseRequestId, problemOf, refuseRoute } from '@sandglass/contract'
 import type { OpenSpan } from '@sandglass/telemetry'
-import Fastify, { type FastifyInstance, type FastifyRequest, LogController } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyRequest, type FastifyServerFactory, LogController } from 'fastify'
 import type { Config } from '../config.ts'
 import type { ControlPlaneMetrics } from '../metrics/catalogue.ts'
 import type { World } from '../world.ts'
@@ -14,9 +14,10 @@ import './request-state.ts'
 const REQUEST_TIMEOUT_MS = 30_000
 const KEEP_ALIVE_MS = 75_000
 
-/** @returns a server with no routes yet; it gives the logger to everyone else */
-export function makeServer(config: Config, world: World): FastifyInstance {
+/** @param serverFactory where it is not to be plain HTTP @returns a server with no routes yet; it gives the logger to everyone else */
+export function makeServer(config: Config, world: World, serverFactory?: FastifyServerFactory): FastifyInstance {
   const app = Fastify({
+    ...(serverFactory === undefined ? {} : { serverFactory }),
     bodyLimit: LIMITS.apiBodyBytes,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,

@@ -1,10 +1,21 @@
 /** Rows as clients see them. */
-import { type ApiKey, type Host, LIMITS, type Operation, type Sandbox, type SandboxStatus, type Template, writableLayerOf } from '@sandglass/contract'
+import {
+  type ApiKey,
+  type Host,
+  type JoinToken,
+  LIMITS,
+  type Operation,
+  type Sandbox,
+  type SandboxStatus,
+  type Template,
+  writableLayerOf,
+} from '@sandglass/contract'
 import type { Timing } from '../config.ts'
 import { publicAmounts } from '../domain/amounts.ts'
 import { drainView } from '../domain/host/drain.ts'
 import type { ApiKeyRow } from '../store/api-keys.ts'
 import { capacityOfRow, type HostRow } from '../store/hosts.ts'
+import type { JoinTokenRow } from '../store/join-tokens.ts'
 import type { OperationRow } from '../store/operations.ts'
 import { amountsOfRow, type SandboxRow } from '../store/sandboxes.ts'
 import type { TemplateRow } from '../store/templates.ts'
@@ -86,6 +97,19 @@ export function apiKeyView(row: ApiKeyRow): ApiKey {
     expires_at: timeOrNull(row.expires_at),
     revoked_at: timeOrNull(row.revoked_at),
     last_used_at: timeOrNull(row.last_used_at),
+  }
+}
+
+export function joinTokenView(row: JoinTokenRow): JoinToken {
+  return {
+    id: row.id,
+    role: row.role,
+    status: row.status,
+    labels: row.labels,
+    created_at: time(row.created_at),
+    expires_at: time(row.expires_at),
+    used_at: timeOrNull(row.used_at),
+    used_by: row.used_by,
   }
 }
 

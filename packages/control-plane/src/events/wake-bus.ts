@@ -3,12 +3,12 @@
  */
 import type { SandboxRow } from '../store/sandboxes.ts'
 
-export const WAKE_TOPICS = ['placement', 'host', 'operation', 'sandbox', 'key_revoked', 'event', 'pool', 'drain', 'host_fenced', 'release'] as const
+export const WAKE_TOPICS = ['placement', 'host', 'operation', 'sandbox', 'key_revoked', 'event', 'pool', 'drain', 'host_fenced', 'release', 'identity'] as const
 export type WakeTopic = (typeof WAKE_TOPICS)[number]
 
 export type Wake = {
   readonly topic: WakeTopic
-  /** What it is about: `host`: host id and sandbox id, or host id alone for its pools; `operation`: its id; `sandbox`: its id and generation; `key_revoked`: key id; `event`: tenant id; `drain`: host id; `host_fenced`: host id and the epoch that began; else empty. */
+  /** What it is about: `host`: host id and sandbox id, or host id alone for its pools; `operation`: its id; `sandbox`: its id and generation; `key_revoked`: key id; `event`: tenant id; `drain`: host id; `host_fenced`: host id and the epoch that began; `identity`: role and name; else empty. */
   readonly key: string
   /** Only for this process. */
   readonly local?: true
@@ -70,3 +70,5 @@ export const wakeOperation = (operationId: string, sandbox?: SandboxRow): Wake =
 export const wakeSandbox = (sandboxId: string, generation: number): Wake => ({ topic: 'sandbox', key: `${sandboxId} ${generation}` })
 export const wakeKeyRevoked = (apiKeyId: string): Wake => ({ topic: 'key_revoked', key: apiKeyId })
 export const wakeEvent = (tenantId: string): Wake => ({ topic: 'event', key: tenantId })
+/** Another key joined as this machine, or it was revoked. */
+export const wakeIdentity = ({ role, name }: { readonly role: string; readonly name: string }): Wake => ({ topic: 'identity', key: `${role} ${name}` })

@@ -8,8 +8,9 @@ import { exactAmounts } from '../domain/amounts.ts'
 import { wakePlacement } from '../events/wake-bus.ts'
 import { releaseFenced } from '../services/release-fenced.ts'
 import { audit } from '../store/audit-log.ts'
-import { returnHost } from '../store/host-changes.ts'
+import { readHostLabels, returnHost, setHostLabels } from '../store/host-changes.ts'
 import { ensureHost, readLease, registerLease, updateHostOffer } from '../store/hosts.ts'
+import { takeTokenLabels } from '../store/identities.ts'
 import { closeUsageOfEpochs } from '../store/usage-intervals.ts'
 import { staleEpoch } from './stale-epoch.ts'
 
@@ -23,6 +24,8 @@ export async function registerHost(context: Context, host: RegisterHost): Promis
     if (registered === undefined) throw staleEpoch(host.expected_epoch, (await readLease(tx, host.host_id))?.epoch ?? 0)
     // Nothing runs there any more.
     await closeUsageOfEpochs(tx, host.host_id)
+    const labels = await takeTokenLabels(tx, host.host_id)
+    if (labels !== undefined) await setHostLabels(tx, host.host_id, { ...(await readHostLabels(tx, host.host_id)), ...labels })
     await audit(tx, {
       tenantId: null,
       actor: { type: 'host', id: host.host_id },

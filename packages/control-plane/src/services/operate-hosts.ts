@@ -5,7 +5,7 @@
 import { CodedError, ERRORS, type HostLabels, LIMITS, type UpdateHost } from '@sandglass/contract'
 import type { Context } from '../context.ts'
 import { changedLabels } from '../domain/host/labels.ts'
-import { wakeDrain, wakePlacement, wakePool, wakeRelease } from '../events/wake-bus.ts'
+import { wakeDrain, wakeIdentity, wakePlacement, wakePool, wakeRelease } from '../events/wake-bus.ts'
 import type { Principal } from '../store/api-keys.ts'
 import { type AuditEntry, audit } from '../store/audit-log.ts'
 import type { Transaction } from '../store/database.ts'
@@ -19,6 +19,7 @@ import {
   setHostLabels,
   uncordonHostRow,
 } from '../store/host-changes.ts'
+import { revokeIdentity } from '../store/identities.ts'
 import { ambiguousHost, hostNotFound, NAMED_HOSTS } from './host-refusals.ts'
 
 type Named = { readonly id: string; readonly name: string }
@@ -76,9 +77,10 @@ export async function removeHost(context: Context, request: HostRequest): Promis
     const { live, wanted } = await endLeaseAndCount(tx, host.id)
     if (live > 0) throw inUse(host, live, wanted)
     await removeHostRow(tx, host.id)
+    await revokeIdentity(tx, { role: 'host', name: host.id })
     await note(tx, request, host.id, 'host.remove', { name: host.name })
     // Its open watch looks, and ends.
-    tx.wake(wakePlacement, wakePool(host.id), wakeRelease)
+    tx.wake(wakePlacement, wakePool(host.id), wakeRelease, wakeIdentity({ role: 'host', name: host.id }))
   })
 }
 

@@ -1,0 +1,8 @@
+export { connectTo, controlPlaneAgent, secureUrl } from './identity-agent.ts'
+export { type IdentityPlace, type KeeperWorld, keepRenewed, openIdentity } from './identity-keeper.ts'
+export { fingerprintIn } from './join.ts'
+export { jsonPost } from './json-post.ts'
+export { OwnIdentity } from './own-identity.ts'
+export { checkPeer, claimText, type Peer, PeerRefused, requirePeer } from './peer.ts'
+export { contextOptions, type KeyAndCertificate, serverOptions, TLS_CONTEXT } from './tls-settings.ts'
+export { fingerprintOf, keysOf, type Trust } from './trust.ts'
