@@ -60,6 +60,18 @@ const RULES: readonly Rule[] = [
     why: 'the command line goes through the SDK',
   },
   {
+    from: /^packages\/sim\/src\//,
+    may: [
+      NODE,
+      CONTRACT,
+      TELEMETRY,
+      own('sim/src'),
+      /^@sandglass\/(control-plane|host-agent)\//,
+      /^(@electric-sql\/pglite|fastify|pg|pg-protocol(\/.*)?|typebox)$/,
+    ],
+    why: 'the simulation is made of the roles; nothing is made of it',
+  },
+  {
     from: /^bench\//,
     may: [NODE, CONTRACT, /^@sandglass\/(sdk$|testkit$|host-agent\/)/, /^typebox$/, /^bench\//, /^tests\/(e2e|failure)\//],
     why: 'the benchmark measures through the SDK; of the host agent it takes what a raw peer must have alike, of the tests their witnesses and free ports',

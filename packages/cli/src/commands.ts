@@ -59,6 +59,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'complete', summary: 'candidates for a line', hidden: true, load: () => import('./commands/complete.ts') },
   { name: 'doctor', summary: 'check this machine and say what to type', load: () => import('./commands/doctor.ts') },
   { name: 'bench', summary: 'measure this machine beside raw runtimes and OpenSSH', load: () => import('./commands/bench.ts') },
+  { name: 'sim', summary: 'run the real code in a simulated world, on seeds', load: () => import('./commands/sim.ts') },
   { name: 'test', summary: 'run the test suite of this repository', load: () => import('./commands/test.ts') },
 ]
 

@@ -4,6 +4,7 @@
 import { LIMITS, randomBase32 } from '@sandglass/contract'
 import { keysOf } from '@sandglass/identity'
 import { Authority } from '@sandglass/identity/authority'
+import type { FastifyInstance } from 'fastify'
 import { Admission } from './admission/admission.ts'
 import { apiKeyRoutes } from './api/api-keys.ts'
 import { documentRoutes } from './api/documents.ts'
@@ -22,7 +23,7 @@ import type { Context } from './context.ts'
 import { ChangeFeed } from './events/change-feed.ts'
 import { Notifications } from './events/notifications.ts'
 import { OperationWaiters } from './events/operation-waiters.ts'
-import { WakeBus } from './events/wake-bus.ts'
+import { type Wake, WakeBus } from './events/wake-bus.ts'
 import { HostDesk } from './hosts/host-desk.ts'
 import { internalHostRoutes } from './hosts/host-routes.ts'
 import { TicketSigner } from './hosts/ticket-signer.ts'
@@ -38,7 +39,7 @@ import { bootstrap } from './services/bootstrap.ts'
 import { FleetView } from './services/fleet-view.ts'
 import { KeyUsage } from './services/key-usage.ts'
 import { TemplateScan } from './services/template-scan.ts'
-import { Database } from './store/database.ts'
+import { type ConnectionPool, Database, type Pools } from './store/database.ts'
 import { migrate } from './store/migrate.ts'
 import { realWorld, type World } from './world.ts'
 
@@ -52,22 +53,39 @@ export type ControlPlane = {
 
 const POOL_SIZES = { requests: 16, hosts: 6, reconcilers: 5 } as const
 
-export async function startControlPlane(config: Config, world: World = realWorld): Promise<ControlPlane> {
-  await migrate(config.databaseUrl)
+/** How it is joined to what is outside of the process. */
+export type Edges = {
+  readonly migrate: (databaseUrl: string) => Promise<unknown>
+  /** Undefined: the driver's own. */
+  readonly pools?: (sizes: Readonly<Record<Pools, number>>) => Readonly<Record<Pools, ConnectionPool>>
+  readonly notifications: (options: ConstructorParameters<typeof Notifications>[0]) => Pick<Notifications, 'connected' | 'start' | 'stop'>
+  /** `public`: for clients; `internal`: for hosts and gateways. @returns its URL */
+  readonly listen: (app: FastifyInstance, side: 'public' | 'internal') => Promise<string>
+}
+
+const realEdges = (config: Config): Edges => ({
+  migrate,
+  notifications: (options) => new Notifications(options),
+  listen: (app, side) => app.listen(side === 'public' ? { host: config.host, port: config.port } : { host: config.internalHost, port: config.internalPort }),
+})
+
+export async function startControlPlane(config: Config, world: World = realWorld, edges: Edges = realEdges(config)): Promise<ControlPlane> {
+  await edges.migrate(config.databaseUrl)
   const app = makeServer(config, world)
   const { log } = app
   const bus = new WakeBus()
   const origin = randomBase32(world.random)
-  const db = new Database({
+  const databaseOptions = {
     url: config.databaseUrl,
     poolSizes: POOL_SIZES,
     origin,
-    onCommit: (wakes) => {
+    onCommit: (wakes: readonly Wake[]) => {
       bus.emit(wakes)
       reconcilers.relay()
     },
-    onIdleError: (error) => log.warn({ err: error }, 'an idle database connection broke'),
-  })
+    onIdleError: (error: Error) => log.warn({ err: error }, 'an idle database connection broke'),
+  }
+  const db = new Database(databaseOptions, edges.pools?.(POOL_SIZES))
   const metrics = controlPlaneMetrics()
   const waiters = new OperationWaiters(db.for('reconcilers'), bus)
   const templates = new TemplateScan({ directory: config.templatesDir, db: db.for('reconcilers'), random: world.random, log })
@@ -100,7 +118,7 @@ export async function startControlPlane(config: Config, world: World = realWorld
   const keyUsage = new KeyUsage(db.for('reconcilers'))
   const feed = new ChangeFeed(db.for('reconcilers'), bus)
   const reconcilers = new Reconcilers(context, keyUsage, feed)
-  const notifications = new Notifications({ url: config.databaseUrl, origin, bus, log })
+  const notifications = edges.notifications({ url: config.databaseUrl, origin, bus, log })
   const streams = new Set<() => void>()
   const drain = new Drain(app)
   const certificate = ownCertificate(authority, { region: config.region, name: origin })
@@ -138,12 +156,12 @@ export async function startControlPlane(config: Config, world: World = realWorld
   await templates.run()
   notifications.start()
   reconcilers.start()
-  const listening = await internal.app.listen({ host: config.internalHost, port: config.internalPort })
+  const listening = await edges.listen(internal.app, 'internal')
   const internalUrl = listening.replace(/^http:/, 'https:')
   joinUrl = config.internalUrl ?? internalUrl
   const reissue = setInterval(() => internal.show(certificate(world.wallMs())), LIMITS.certificateLifeMs / 2)
   reissue.unref()
-  const url = await app.listen({ host: config.host, port: config.port })
+  const url = await edges.listen(app, 'public')
   log.info({ url, internal_url: internalUrl }, 'control plane is up')
 
   let stopped: Promise<void> | undefined

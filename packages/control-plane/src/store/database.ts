@@ -25,6 +25,22 @@ export type Transaction = Queryable & {
 
 export type Pools = 'requests' | 'hosts' | 'reconcilers'
 
+/** What is needed of a connection; the driver's own is one. */
+export type Connection = {
+  query<Row extends pg.QueryResultRow>(query: string | { name: string; text: string; values: unknown[] }): Promise<{ rows: Row[]; command: string }>
+  /** @param broken it cannot be used again */
+  release(broken?: Error): void
+}
+
+/** Connections of one kind of work. */
+export type ConnectionPool = {
+  connect(): Promise<Connection>
+  readonly totalCount: number
+  readonly idleCount: number
+  readonly waitingCount: number
+  end(): Promise<void>
+}
+
 /** Names of the constraints that a statement is expected to run into. */
 const UNIQUE_VIOLATION = '23505'
 const LOCK_NOT_AVAILABLE = '55P03'
@@ -84,10 +100,10 @@ export type DatabaseOptions = {
 
 export class Database implements Queryable {
   readonly #options: DatabaseOptions
-  readonly #pools: Readonly<Record<Pools, pg.Pool>>
-  readonly #pool: pg.Pool
+  readonly #pools: Readonly<Record<Pools, ConnectionPool>>
+  readonly #pool: ConnectionPool
 
-  constructor(options: DatabaseOptions, pools?: Readonly<Record<Pools, pg.Pool>>, use: Pools = 'requests') {
+  constructor(options: DatabaseOptions, pools?: Readonly<Record<Pools, ConnectionPool>>, use: Pools = 'requests') {
     this.#options = options
     this.#pools = pools ?? {
       requests: openPool(options, 'requests'),
@@ -151,7 +167,7 @@ export class Database implements Queryable {
   }
 
   get connections(): Readonly<Record<Pools, { total: number; idle: number; waiting: number }>> {
-    const of = (pool: pg.Pool) => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount })
+    const of = (pool: ConnectionPool) => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount })
     return { requests: of(this.#pools.requests), hosts: of(this.#pools.hosts), reconcilers: of(this.#pools.reconcilers) }
   }
 
@@ -168,7 +184,7 @@ function openPool(options: DatabaseOptions, use: Pools): pg.Pool {
   return pool
 }
 
-async function commit(client: pg.ClientBase, tx: Transaction, origin: string, wakes: readonly Wake[]): Promise<void> {
+async function commit(client: Connection, tx: Transaction, origin: string, wakes: readonly Wake[]): Promise<void> {
   const told = wakes.filter((wake) => wake.local !== true)
   const noted = told.length === 0 ? [] : tx.run(appendOutbox, [origin, told.map((wake) => wake.topic), told.map((wake) => wake.key)])
   const [committed] = await Promise.all([client.query('COMMIT'), noted])
@@ -176,7 +192,7 @@ async function commit(client: pg.ClientBase, tx: Transaction, origin: string, wa
   if (committed.command !== 'COMMIT') throw new Error(`a transaction ended with ${committed.command}`)
 }
 
-async function runOn<Row>(client: pg.ClientBase, query: Statement<Row>, values: readonly unknown[]): Promise<Row[]> {
+async function runOn<Row>(client: Connection, query: Statement<Row>, values: readonly unknown[]): Promise<Row[]> {
   const result = await client.query<Row & pg.QueryResultRow>({ name: query.name, text: query.text, values: [...values] })
   return result.rows
 }
