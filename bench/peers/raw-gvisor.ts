@@ -20,6 +20,7 @@ import { killUntilGone } from '@sandglass/host-agent/processes/kill-until-gone'
 import { runCommand } from '@sandglass/host-agent/processes/run-command'
 import { type Layout, layoutOf } from '@sandglass/host-agent/state/layout'
 import { listMounts, mountsBelow } from '@sandglass/host-agent/storage/mount-table'
+import { openGate } from '@sandglass/host-agent/warden/warden'
 import { openFilesHard } from './open-files.ts'
 
 const SLEEP = ['/bin/sleep', 'infinity']
@@ -83,7 +84,7 @@ export class RawGvisor implements AsyncDisposable {
 
   /** `runsc run --detach`, with the quota that ours gets at the same moment. */
   async start({ name, spec, size }: RawSandbox, signal: AbortSignal): Promise<void> {
-    await runDetached(this.#runsc, { name, paths: this.#layout.runtime(name), spec, root: this.#root, yields: false }, signal, () => undefined)
+    await runDetached(this.#runsc, openGate, { name, paths: this.#layout.runtime(name), spec, root: this.#root, yields: false }, signal, () => undefined)
     limitCpu(this.#cgroups, this.#layout.cgroup(name), size.vcpu)
   }
 

@@ -1,6 +1,6 @@
 /**
  * What of an installation exists on this machine, read from the kernel and the file system: /proc, mountinfo, cgroup hierarchies, network
- * namespaces, loop devices, sockets, directories. It is the witness against the product's own census, so it uses no product code.
+ * namespaces, loop devices, sockets, directories, and what the warden keeps below /run/sandglass. It is the witness against the product's own census, so it uses no product code.
  *
  *   node tests/failure/leftovers.ts HOME [installation] [--live ID,ID…]
  *
@@ -71,6 +71,9 @@ function names(text: string, directory: string): boolean {
 /** The first eight hexadecimal digits of the SHA-256 of its home's path. */
 const nameOfHome = (home: string): string => createHash('sha256').update(home).digest('hex').slice(0, 8)
 
+/** What the warden of an installation keeps: lock, socket, deadline. */
+const wardenPlace = ({ home, name }: Installation): string => join('/run/sandglass', name ?? nameOfHome(home))
+
 /** The names under which the installation is known to the kernel. */
 function isOurs(installation: Installation, name: string): boolean {
   const own = `${PREFIX}${installation.name ?? nameOfHome(installation.home)}`
@@ -138,7 +141,7 @@ function processes(installation: Installation, ignored: ReadonlySet<number>): Th
         .some((part) => isOurs(installation, part)),
     )
     const places = [link(`/proc/${entry}/cwd`), link(`/proc/${entry}/root`), link(`/proc/${entry}/exe`)]
-    const named = [argv, read(`/proc/${entry}/environ`), ...places].find((text) => names(text, installation.home))
+    const named = [argv, read(`/proc/${entry}/environ`), ...places].find((text) => names(text, installation.home) || names(text, wardenPlace(installation)))
     if (group === undefined && named === undefined) continue
     const command = argv.replaceAll('\0', ' ').trim()
     things.push({
@@ -231,6 +234,7 @@ function files(installation: Installation): Thing[] {
     }
   }
   walk(host, 0)
+  if (isDirectory(wardenPlace(installation))) things.push({ kind: 'file', what: wardenPlace(installation), sandbox: null })
   return things
 }
 
@@ -296,7 +300,7 @@ export function differences(things: readonly Thing[], live: ReadonlySet<string>)
   return lines
 }
 
-/** What may stay when no sandbox is left but the host agent runs: pool members that are whole, the template's mount and its loop device, the runtime's null namespace, parent groups. */
+/** What may stay when no sandbox is left but the host agent runs: pool members that are whole, the template's mount and its loop device, the runtime's null namespace, parent groups, the warden and what it keeps. */
 export function unshared(things: readonly Thing[], home: string): string[] {
   const host = join(resolve(home), 'host')
   const members = wholeMembers(things)
@@ -308,6 +312,7 @@ export function unshared(things: readonly Thing[], home: string): string[] {
         thing.what.startsWith(`${join(host, 'runsc/null-netns')} (nsfs `)
       )
     if (thing.kind === 'cgroup') return basename(thing.what).startsWith(PREFIX)
+    if (thing.kind === 'file') return thing.what.startsWith('/run/sandglass/')
     return thing.kind === 'loop' || thing.kind === 'process' || thing.kind === 'socket'
   }
   return things.filter((thing) => !shared(thing)).map((thing) => `left over: ${thing.kind} ${thing.what}`)

@@ -207,6 +207,8 @@ export const LIMITS = {
   hostCensusPeriodMs: 30_000,
   hostExitPollMs: 2_000,
   hostControlRequestMs: 10_000,
+  /** A renewal that hangs is given up and sent anew: an outage that is over must not cost the lease. */
+  hostRenewalMs: 5_000,
   hostWatchSilenceMs: 30_000,
   hostBackoffMaxMs: 5_000,
   hostReportRepeatMs: 2_000,

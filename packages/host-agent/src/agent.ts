@@ -22,7 +22,7 @@ import { memberName } from './domain/runtime-name.ts'
 import { probeDrivers } from './drivers/drivers-of.ts'
 import { installGuestAgent } from './guest/guest-agent-file.ts'
 import { reasonOf } from './log.ts'
-import { type AgentWorld, machineOf } from './machine.ts'
+import { type AgentWorld, machineOf, wardenPlace } from './machine.ts'
 import { hostAgentMetrics } from './metrics/catalogue.ts'
 import { observeAgent } from './metrics/observe.ts'
 import { PoolPositions } from './pools/pool-positions.ts'
@@ -32,7 +32,7 @@ import { endEverything } from './reconcile/end-everything.ts'
 import { watchExits } from './reconcile/exit-watch.ts'
 import { recoveredWorkers } from './reconcile/recovered-workers.ts'
 import { residents } from './reconcile/residents.ts'
-import { routeTo } from './reconcile/route-to.ts'
+import { requireLease, routeTo } from './reconcile/route-to.ts'
 import { Slots } from './reconcile/slots.ts'
 import { usageOf } from './reconcile/usage-of.ts'
 import { bootId } from './state/boot-id.ts'
@@ -42,6 +42,9 @@ import { writeJson } from './state/json-file.ts'
 import type { Layout } from './state/layout.ts'
 import { poolRecords } from './state/pool-records.ts'
 import { sandboxRecords } from './state/sandbox-records.ts'
+import { unenforced } from './warden/unenforced.ts'
+import type { Warden } from './warden/warden.ts'
+import { WardenProcess } from './warden/warden-process.ts'
 
 const LOCK_PATIENCE_MS = 10_000
 
@@ -50,6 +53,8 @@ export type Agent = {
   readonly healthUrl: string
   readonly hostId: string
   readonly layout: Layout
+  /** How long sandboxes may run without another renewal. */
+  leaseLeftMs(): number
   /** Looks for leftovers now. @returns how many there were */
   census(): Promise<number>
   /** Leaves sandboxes running. */
@@ -59,10 +64,16 @@ export type Agent = {
 export async function startAgent(configuration: Configuration, world: AgentWorld): Promise<Agent> {
   const { clock, log, tracing, faults, room, chance } = world
   const lock = await lockInstance(configuration.installation, clock, LOCK_PATIENCE_MS)
-  const { lifecycle, layout } = await machineOf(configuration, world, installGuestAgent)
+  let warden: Warden = unenforced(clock, configuration.renewalMs)
+  const { lifecycle, layout } = await machineOf(configuration, world, installGuestAgent, (layout) => {
+    if (process.getuid?.() === 0) warden = new WardenProcess({ place: wardenPlace(configuration, layout), renewalMs: configuration.renewalMs, clock, log })
+    return warden
+  })
   const { templates } = lifecycle
   const stopping = new AbortController()
   const { signal } = stopping
+  // First of all: what is adopted answers only while the deadline that the warden keeps lies ahead.
+  const wardenWatched = warden.watch(signal)
   const lease = await HostLease.load(hostRecords(layout.hostRecord, randomBytes), await bootId())
   const reports = new DueReports()
   const metrics = hostAgentMetrics()
@@ -73,6 +84,7 @@ export async function startAgent(configuration: Configuration, world: AgentWorld
     provedDrivers: new Set(probes.filter((probe) => probe.proved).map((probe) => probe.name)),
     templateDigests: new Set(templates.list().map((template) => template.digest)),
     capacity,
+    hasLease: warden.leftMs() > 0,
   })
   const localState = async (): Promise<LocalState> => ({
     ...localOffer(),
@@ -93,7 +105,7 @@ export async function startAgent(configuration: Configuration, world: AgentWorld
     records: sandboxRecords(layout.sandboxes),
     tracing,
     pools,
-    position: () => ({ hostId: lease.record.host_id, epoch: lease.record.epoch, lastSeq: lease.record.last_seq }),
+    position: () => ({ hostId: lease.record.host_id, epoch: lease.heldEpoch, lastSeq: lease.record.last_seq }),
     localOffer,
     localState,
   })
@@ -101,7 +113,10 @@ export async function startAgent(configuration: Configuration, world: AgentWorld
   const token = await loadGatewayToken(configuration.gatewayTokenSha256File)
   const dataPlane = new DataPlaneServer({
     token,
-    route: (target) => routeTo(workers, target),
+    route(target) {
+      requireLease({ epoch: lease.heldEpoch, leftMs: warden.leftMs(), frozen: warden.frozen })
+      return routeTo(workers, target)
+    },
     usage: (target) => usageOf(workers, lifecycle, target),
     firstCommandBegins: () => pools.firstCommandBegins(),
     tracing,
@@ -118,6 +133,7 @@ export async function startAgent(configuration: Configuration, world: AgentWorld
       (await readFile(configuration.hostTokenFile, 'utf8')).trim(),
     ),
     lease,
+    warden,
     workers,
     pools,
     reports,
@@ -137,7 +153,7 @@ export async function startAgent(configuration: Configuration, world: AgentWorld
     endEverything: () => endEverything(workers, pools),
   })
   const census = await HostCensus.of(residents(workers, pools), lifecycle, room)
-  observeAgent(metrics, { link, lease, reports, workers, starts, pools, census, room, dataPlane: dataPlane.counters })
+  observeAgent(metrics, { link, lease, warden, reports, workers, starts, pools, census, room, dataPlane: dataPlane.counters })
   const health = await startHealthServer(configuration.healthPort, {
     notReadyBecause: () => (link.joined ? undefined : 'not registered with the control plane'),
     metrics: () => metrics.text(),
@@ -145,10 +161,11 @@ export async function startAgent(configuration: Configuration, world: AgentWorld
   await writeJson(layout.announcement, { pid: process.pid, host_id: lease.record.host_id, data_plane_url: dataPlaneUrl, health_url: health.url })
   log.info('host.listening', { data_plane_url: dataPlaneUrl, health_url: health.url })
 
-  const loops = [link.run(signal), watchExits(workers, pools, lifecycle, clock, signal), census.repeat(signal), pools.repeat(signal)].map((loop) =>
-    loop.catch((error) => {
-      if (!signal.aborted) log.error('host.loop_failed', { reason: reasonOf(error) })
-    }),
+  const loops = [link.run(signal), wardenWatched, watchExits(workers, pools, lifecycle, clock, signal), census.repeat(signal), pools.repeat(signal)].map(
+    (loop) =>
+      loop.catch((error) => {
+        if (!signal.aborted) log.error('host.loop_failed', { reason: reasonOf(error) })
+      }),
   )
 
   return {
@@ -156,6 +173,7 @@ export async function startAgent(configuration: Configuration, world: AgentWorld
     healthUrl: health.url,
     hostId: lease.record.host_id,
     layout,
+    leaseLeftMs: () => warden.leftMs(),
     census: () => census.take(),
     async stop() {
       stopping.abort(new Error('the host agent stops'))
@@ -164,6 +182,7 @@ export async function startAgent(configuration: Configuration, world: AgentWorld
       await workers.close()
       await pools.close()
       await health.close()
+      warden.close()
       await tracing.stop().catch((error) => log.warn('host.traces_lost', { reason: reasonOf(error) }))
       await lock[Symbol.asyncDispose]()
     },

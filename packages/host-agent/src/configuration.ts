@@ -2,7 +2,7 @@
 import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { CodedError, parseUrls } from '@sandglass/contract'
+import { CodedError, LIMITS, parseUrls } from '@sandglass/contract'
 
 export type Configuration = {
   /** Replicas of one control plane; any will do. */
@@ -12,6 +12,11 @@ export type Configuration = {
   readonly stateDir: string
   readonly runsc: string
   readonly guestAgent: string
+  readonly warden: string
+  /** Of things that are gone after a reboot, by installation. */
+  readonly runDir: string
+  /** What a renewal is good for, from its sending: the lease without its margin. */
+  readonly renewalMs: number
   readonly templatesDir: string
   /** Marks everything of this installation on the machine; two installations never touch one another. */
   readonly installation: string
@@ -61,6 +66,9 @@ function number(env: Env, name: string, pattern: RegExp, most: number): number |
   return Number(value)
 }
 
+/** It can be shortened, never prolonged: those who fence a host count on it. */
+const RENEWAL_MS = LIMITS.leaseMs - LIMITS.leaseMarginMs
+
 const WHOLE = /^[0-9]{1,9}$/
 const DECIMAL = /^[0-9]{1,9}(\.[0-9]{1,2})?$/
 
@@ -81,6 +89,9 @@ export function readConfiguration(env: Env): Configuration {
     stateDir: path(env, 'SANDGLASS_HOST_STATE_DIR', join(home, 'host')),
     runsc: path(env, 'SANDGLASS_RUNSC', join(cache, 'bin/runsc')),
     guestAgent: path(env, 'SANDGLASS_GUEST_AGENT', join(cache, 'guest-agent/sandglass-guest')),
+    warden: path(env, 'SANDGLASS_WARDEN', join(cache, 'bin/sandglass-warden')),
+    runDir: path(env, 'SANDGLASS_RUN_DIR', '/run/sandglass'),
+    renewalMs: number(env, 'SANDGLASS_LEASE_RENEWAL_MS', WHOLE, RENEWAL_MS) ?? RENEWAL_MS,
     templatesDir: path(env, 'SANDGLASS_TEMPLATES_DIR', join(cache, 'templates')),
     installation,
     hostName,

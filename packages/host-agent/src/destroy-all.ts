@@ -11,11 +11,13 @@ import type { Configuration } from './configuration.ts'
 import { parseRuntimeName } from './domain/runtime-name.ts'
 import { recordEnding, recordGone } from './domain/sandbox-record.ts'
 import { stopRuntime } from './lifecycle/stop-runtime.ts'
-import { type AgentWorld, type GuestAgentSource, machineOf } from './machine.ts'
+import { type AgentWorld, type GuestAgentSource, machineOf, wardenPlace } from './machine.ts'
 import { runCommand } from './processes/run-command.ts'
 import { lockInstance } from './state/instance-lock.ts'
 import { sandboxRecords } from './state/sandbox-records.ts'
 import { mountsBelow } from './storage/mount-table.ts'
+import { closedGate } from './warden/warden.ts'
+import { endWarden } from './warden/warden-process.ts'
 
 const LOCK_PATIENCE_MS = 5_000
 const PARENT_REMOVAL_MS = 5_000
@@ -29,7 +31,7 @@ const noGuestAgent: GuestAgentSource = async () => ({
 /** @returns how many runtimes there were @throws Error when an agent is running, or something cannot be removed */
 export async function destroyAll(configuration: Configuration, world: AgentWorld): Promise<number> {
   await using _lock = await lockInstance(configuration.installation, world.clock, LOCK_PATIENCE_MS)
-  const { lifecycle, layout } = await machineOf(configuration, world, noGuestAgent)
+  const { lifecycle, layout } = await machineOf(configuration, world, noGuestAgent, () => closedGate)
   const names = [...namesIn(takeCensus(layout, lifecycle.drivers))].flatMap((text) => parseRuntimeName(text)?.name ?? [])
   const records = sandboxRecords(layout.sandboxes)
   for (const record of (await records.load()).records) {
@@ -41,7 +43,11 @@ export async function destroyAll(configuration: Configuration, world: AgentWorld
   await lifecycle.templates.unmountAll()
   for (const point of mountsBelow(layout.root)) await runCommand('umount', ['-l', point])
   await rm(layout.runscRoot, { recursive: true, force: true })
-  await removeCgroup(findCgroupTree(), layout.cgroupParent, world.clock, PARENT_REMOVAL_MS)
+  const place = wardenPlace(configuration, layout)
+  await endWarden(place, world.clock)
+  await rm(place.run, { recursive: true, force: true })
+  await rmdir(configuration.runDir).catch(() => {})
+  for (const parent of [layout.cgroupParent, layout.canaryParent]) await removeCgroup(findCgroupTree(), parent, world.clock, PARENT_REMOVAL_MS)
   for (const directory of [layout.runtimes, layout.templates]) if (existsSync(directory)) await rmdir(directory).catch(() => {})
   await rm(join(layout.root, 'agent.json'), { force: true })
   return names.length

@@ -1,6 +1,8 @@
 /** What of this machine a host agent works with: its directories, its templates, the guest agent that it gives to sandboxes, its drivers. */
 import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Tracing } from '@sandglass/telemetry'
+import { unifiedHierarchy } from './cgroups/cgroup-tree.ts'
 import type { Clock } from './clock.ts'
 import type { Configuration } from './configuration.ts'
 import type { Driver } from './drivers/contract.ts'
@@ -13,6 +15,8 @@ import { createNamespace, removeNamespace } from './network/network-namespace.ts
 import { type Layout, layoutOf } from './state/layout.ts'
 import type { Room } from './storage/free-space.ts'
 import { templates as templatesOf } from './storage/templates.ts'
+import type { LaunchGate } from './warden/warden.ts'
+import type { WardenPlace } from './warden/warden-process.ts'
 
 export type AgentWorld = {
   readonly clock: Clock
@@ -28,7 +32,12 @@ export type GuestAgentSource = (file: string, directory: string) => Promise<Gues
 export type Machine = { readonly lifecycle: LifecycleWorld; readonly layout: Layout }
 
 /** For a running agent and for `--destroy-all` alike. */
-export async function machineOf(configuration: Configuration, world: AgentWorld, guestAgentOf: GuestAgentSource): Promise<Machine> {
+export async function machineOf(
+  configuration: Configuration,
+  world: AgentWorld,
+  guestAgentOf: GuestAgentSource,
+  gateOf: (layout: Layout) => LaunchGate,
+): Promise<Machine> {
   const layout = layoutOf(configuration.stateDir, configuration.installation)
   for (const directory of [layout.sandboxes, layout.pools, layout.runtimes, layout.templates, layout.guestAgents])
     await mkdir(directory, { recursive: true, mode: 0o700 })
@@ -41,6 +50,7 @@ export async function machineOf(configuration: Configuration, world: AgentWorld,
     faults,
     templates: templatesOf(configuration.templatesDir, layout.templates, log),
     guestAgent: await guestAgentOf(configuration.guestAgent, layout.guestAgents),
+    gate: gateOf(layout),
     drivers,
     network: { create: createNamespace, remove: removeNamespace },
     driver(name) {
@@ -52,4 +62,14 @@ export async function machineOf(configuration: Configuration, world: AgentWorld,
   // A driver's canary is started by the same steps as any sandbox, so drivers need the world that they are part of.
   drivers.push(...driversOf(configuration, lifecycle))
   return { lifecycle, layout }
+}
+
+export function wardenPlace(configuration: Configuration, layout: Layout): WardenPlace {
+  const unified = unifiedHierarchy()
+  return {
+    binary: configuration.warden,
+    group: unified === undefined ? undefined : join(unified, layout.cgroupParent),
+    run: join(configuration.runDir, configuration.installation),
+    log: layout.wardenLog,
+  }
 }

@@ -79,10 +79,10 @@ test('a renewal that is refused ends everything, and the next epoch begins with 
   const { plane } = installation
   const sandbox = await start()
   const { epoch } = plane
-  plane.fenced = true
+  plane.fence()
   const ended = await plane.untilReported('ended', sandbox)
   assert.deepEqual([ended.upto, ended.reason], [1, 'recovered'])
-  assert.equal(plane.epoch, epoch + 1)
+  assert.equal(plane.epoch, epoch + 2)
   await plane.untilWatching()
   const next = newSandbox()
   const { ticket, spec } = plane.ticket(await specOf(next, { driver: 'fake' }), { generation: 1, host: agent.hostId, epoch })
@@ -96,10 +96,10 @@ test('a host whose lease was taken from it while its agent was away ends everyth
   const sandbox = await start()
   const { epoch } = plane
   await installation.stopAgent(agent)
-  plane.boot = 'nobody'
+  plane.fence()
   agent = await installation.startAgent(world)
   assert.equal((await plane.untilReported('ended', sandbox)).reason, 'recovered')
-  assert.equal(plane.epoch, epoch + 1)
+  assert.equal(plane.epoch, epoch + 2)
   await plane.untilWatching()
   await start()
 })

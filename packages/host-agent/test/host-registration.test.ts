@@ -11,6 +11,7 @@ import { silentLog } from '../src/log.ts'
 import { hostAgentMetrics } from '../src/metrics/catalogue.ts'
 import { DueReports } from '../src/reconcile/due-reports.ts'
 import { SandboxWorkers } from '../src/reconcile/sandbox-workers.ts'
+import { unenforced } from '../src/warden/unenforced.ts'
 import { HOST } from './domain/builders.ts'
 import { ScriptedHost } from './support/scripted-host.ts'
 
@@ -47,6 +48,7 @@ async function happenedBefore(bootId: string, failing: 'nothing' | 'end' | 'writ
   const link = new HostLink({
     client,
     lease: await HostLease.load(records, bootId),
+    warden: unenforced(host.clock, 25_000),
     workers: new SandboxWorkers(host.world),
     pools: { learn: () => {}, obey: () => true, enter: async () => {} },
     reports: new DueReports(),

@@ -14,6 +14,7 @@ import { identifyRuntime } from '../src/lifecycle/identify-runtime.ts'
 import type { LifecycleWorld } from '../src/lifecycle/lifecycle-world.ts'
 import { stopwatch } from '../src/lifecycle/stopwatch.ts'
 import { machineOf } from '../src/machine.ts'
+import { openGate } from '../src/warden/warden.ts'
 import { baseTemplate, Installation, newSandbox, specOf, testWorld } from './support/installation.ts'
 
 const CAP_SYS_ADMIN = 1n << 21n
@@ -27,7 +28,7 @@ let world: LifecycleWorld
 
 before(async () => {
   installation = await Installation.create()
-  world = (await machineOf(installation.configuration, testWorld, installGuestAgent)).lifecycle
+  world = (await machineOf(installation.configuration, testWorld, installGuestAgent, () => openGate)).lifecycle
   await world.templates.refresh()
 })
 after(() => installation[Symbol.asyncDispose]())

@@ -363,8 +363,8 @@ test('with a new epoch every target is zero, and nothing of the old one is left 
   await pool.untilReady(agent.healthUrl)
   const { sandbox } = await pool.start()
   const epoch = plane.epoch
-  plane.fenced = true
-  await until('another epoch', () => (plane.epoch > epoch ? true : undefined))
+  plane.fence()
+  await until('another epoch', () => (plane.epoch > epoch + 1 ? true : undefined))
   await plane.untilWatching()
   assert.deepEqual(await onMachine(), [])
   assert.equal((await plane.untilReported('ended', sandbox)).upto, 1)

@@ -41,6 +41,7 @@ const hostAgent = (installation: Installation): Environment => ({
   SANDGLASS_HOST_STATE_DIR: paths.hostState(installation.home),
   SANDGLASS_RUNSC: join(installation.cache, 'bin/runsc'),
   SANDGLASS_GUEST_AGENT: join(installation.cache, 'guest-agent/sandglass-guest'),
+  SANDGLASS_WARDEN: join(installation.cache, 'bin/sandglass-warden'),
   SANDGLASS_TEMPLATES_DIR: join(installation.cache, 'templates'),
   SANDGLASS_INSTALLATION: installation.id,
 })
@@ -64,7 +65,14 @@ const PASSED_ON: Readonly<Record<RoleName, readonly string[]>> = {
     'SANDGLASS_POOL_MEMORY_SHARE',
   ],
   gateway: ['SANDGLASS_ORIGINS'],
-  'host-agent': ['SANDGLASS_HOST_NAME', 'SANDGLASS_CAPACITY_VCPU', 'SANDGLASS_CAPACITY_MEMORY_MB', 'SANDGLASS_CAPACITY_DISK_GB', 'SANDGLASS_FAKE_DRIVER'],
+  'host-agent': [
+    'SANDGLASS_HOST_NAME',
+    'SANDGLASS_CAPACITY_VCPU',
+    'SANDGLASS_CAPACITY_MEMORY_MB',
+    'SANDGLASS_CAPACITY_DISK_GB',
+    'SANDGLASS_FAKE_DRIVER',
+    'SANDGLASS_LEASE_RENEWAL_MS',
+  ],
 }
 
 export const ALL_PASSED_ON: readonly string[] = [...new Set([...Object.values(PASSED_ON).flat(), ...TRACING])]

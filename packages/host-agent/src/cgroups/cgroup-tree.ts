@@ -28,6 +28,9 @@ export function findCgroupTree(): CgroupTree {
   return { version, hierarchies: mounts.map((mount) => mount.point) }
 }
 
+/** Where version 2 is mounted, which alone can freeze what is below a group; it may have no controllers. */
+export const unifiedHierarchy = (): string | undefined => listMounts().find((mount) => mount.type === 'cgroup2')?.point
+
 const places = (tree: CgroupTree, path: string): string[] => tree.hierarchies.map((hierarchy) => join(hierarchy, path)).filter((place) => existsSync(place))
 
 /** The file of a controller in the group, or undefined when the machine does not have it. */

@@ -35,6 +35,9 @@ const order = parserOf(HostOrderSchema)
 /** How long one replica may take before the next is asked as well. A renewal is one row; a report may be a thousand items, a registration a release. */
 const PATIENCE_MS = { renew: 500, report: 3_000, register: 3_000 } as const
 
+/** With one replica, and in all. */
+type Patience = { readonly patienceMs: number; readonly timeoutMs?: number }
+
 export type ControlClient = {
   /** @throws CodedError `stale_epoch` and whatever the control plane says; `unavailable` when it cannot be reached */
   register(body: RegisterHost, signal: AbortSignal): Promise<RegisteredHost>
@@ -66,21 +69,28 @@ export function controlClient(replicas: Replicas, token: () => Promise<string>):
     const status = response.statusCode ?? 0
     if (status >= 200 && status < 300) return response
     const problem = parseProblem(await bodyOf(response).catch(() => undefined))
-    throw new CodedError(problem?.code ?? 'unavailable', problem?.detail ?? `The control plane answered ${status}.`)
+    const told = problem?.epoch === undefined ? {} : { epoch: problem.epoch }
+    throw new CodedError(problem?.code ?? 'unavailable', problem?.detail ?? `The control plane answered ${status}.`, told)
   }
 
-  function post<T>(path: string, body: unknown, parser: Parser<T>, signal: AbortSignal, patienceMs: number): Promise<T> {
+  function post<T>(
+    path: string,
+    body: unknown,
+    parser: Parser<T>,
+    signal: AbortSignal,
+    { patienceMs, timeoutMs = LIMITS.hostControlRequestMs }: Patience,
+  ): Promise<T> {
     const text = JSON.stringify(body)
-    const bounded = AbortSignal.any([signal, AbortSignal.timeout(LIMITS.hostControlRequestMs)])
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
     const ask = async (base: string, stop: AbortSignal): Promise<T> =>
       parser.parse(await bodyOf(await send(base, path, { headers: { 'content-type': 'application/json' }, body: text, signal: stop })))
     return askReplicas(replicas, ask, { patienceMs, signal: bounded, isAnswer: (error) => error instanceof CodedError && !OF_ONE_REPLICA.has(error.code) })
   }
 
   return {
-    register: (body, signal) => post('/register', body, registered, signal, PATIENCE_MS.register),
-    renew: (hostId, body, signal) => post(`/${hostId}/renew`, body, renewed, signal, PATIENCE_MS.renew),
-    report: (hostId, body, signal) => post(`/${hostId}/reports`, body, answered, signal, PATIENCE_MS.report),
+    register: (body, signal) => post('/register', body, registered, signal, { patienceMs: PATIENCE_MS.register }),
+    renew: (hostId, body, signal) => post(`/${hostId}/renew`, body, renewed, signal, { patienceMs: PATIENCE_MS.renew, timeoutMs: LIMITS.hostRenewalMs }),
+    report: (hostId, body, signal) => post(`/${hostId}/reports`, body, answered, signal, { patienceMs: PATIENCE_MS.report }),
     async *watch(hostId, epoch, signal) {
       const base = replicas.current
       const moved = new AbortController()

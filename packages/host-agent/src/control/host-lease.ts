@@ -4,7 +4,7 @@
  * Registering under the same boot with an epoch that is still held resumes that epoch; anything else asks for the next one, after writing
  * down that the old one is given up (register.floor). The expected epoch is one below the floor in both cases.
  */
-import { type HostRecord, recordAsking, recordEpochLost, recordRegistered, recordSeq } from '../domain/host-record.ts'
+import { type HostRecord, holdsEpoch, recordAsking, recordRefused, recordRegistered, recordSeq } from '../domain/host-record.ts'
 import type { HostRecords } from '../state/host-records.ts'
 
 export class HostLease {
@@ -24,6 +24,11 @@ export class HostLease {
 
   get record(): HostRecord {
     return this.#record
+  }
+
+  /** 0: none; tickets are of none below 1. */
+  get heldEpoch(): number {
+    return holdsEpoch(this.#record) && this.#record.boot_id === this.bootId ? this.#record.epoch : 0
   }
 
   /** True when the machine has restarted, or the epoch was lost: nothing of the old epoch may go on. */
@@ -48,8 +53,17 @@ export class HostLease {
     await this.#keep(recordSeq(this.#record, seq))
   }
 
-  async lost(): Promise<void> {
-    await this.#keep(recordEpochLost(this.#record))
+  /**
+   * A renewal or a registration was refused. What that ends is over at once; the floor is on disk before the next epoch is asked for, also when it
+   * cannot be written here.
+   * @returns whether the epoch is lost by it, and everything of it is to end
+   */
+  async refused(told: number | undefined): Promise<boolean> {
+    const next = recordRefused(this.#record, told)
+    if (next === this.#record) return false
+    this.#record = next
+    await this.#records.write(next)
+    return true
   }
 
   async #keep(next: HostRecord): Promise<void> {

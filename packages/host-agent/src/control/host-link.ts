@@ -1,6 +1,7 @@
 /**
  * Everything that a host says to its control plane and hears from it: register, then renew, watch and report side by side until the epoch
- * is lost or the agent stops. An outage of the control plane ends nothing here: each loop tries again, ever more slowly up to a bound.
+ * is lost or the agent stops. An outage of the control plane ends nothing here: each loop tries again, ever more slowly up to a bound, and the warden
+ * freezes what runs when it lasts for too long. Only a refusal that tells of a later epoch ends anything.
  */
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { CodedError, LIMITS, type RegisteredHost, type RegisterHost } from '@sandglass/contract'
@@ -11,6 +12,7 @@ import type { HostAgentMetrics } from '../metrics/catalogue.ts'
 import type { Pools } from '../pools/pools.ts'
 import type { DueReports } from '../reconcile/due-reports.ts'
 import type { SandboxWorkers } from '../reconcile/sandbox-workers.ts'
+import type { Warden } from '../warden/warden.ts'
 import { backoff } from './backoff.ts'
 import type { ControlClient } from './control-client.ts'
 import type { HostLease } from './host-lease.ts'
@@ -21,6 +23,7 @@ const RENEW_RETRY_MS = 1_000
 export type LinkWorld = {
   readonly client: ControlClient
   readonly lease: HostLease
+  readonly warden: Pick<Warden, 'moment' | 'renewed'>
   readonly workers: SandboxWorkers
   readonly pools: Pick<Pools, 'learn' | 'obey' | 'enter'>
   readonly reports: DueReports
@@ -35,7 +38,7 @@ export type LinkWorld = {
   endEverything(): Promise<void>
 }
 
-/** A renewal was refused: another epoch of this host is the living one. */
+/** A renewal was refused: a later epoch of this host is the living one, and everything here is of an earlier one. */
 class EpochLost extends Error {
   override readonly name = 'EpochLost'
 }
@@ -71,14 +74,13 @@ export class HostLink {
         this.#joined = false
         if (signal.aborted) return
         this.#world.log.error('host.session_ended', { epoch: this.#world.lease.record.epoch, reason: reasonOf(error) })
-        if (error instanceof EpochLost) await this.#world.lease.lost()
-        else await this.#world.clock.wait(RENEW_RETRY_MS, signal)
+        if (!(error instanceof EpochLost)) await this.#world.clock.wait(RENEW_RETRY_MS, signal)
       }
     }
   }
 
   async #register(signal: AbortSignal): Promise<RegisteredHost> {
-    const { client, lease, pools, clock, chance, log, faults } = this.#world
+    const { client, lease, warden, pools, clock, chance, log, faults } = this.#world
     const pause = backoff(clock, chance)
     for (;;) {
       try {
@@ -88,17 +90,20 @@ export class HostLink {
         const expected = await lease.ask()
         faults.reach('host.asking')
         const { host_id, boot_id } = lease.record
+        // guard: renew.sent. A registration is a renewal too.
+        const sent = await warden.moment()
         const answer = await client.register({ ...this.#world.describe(), host_id, boot_id, expected_epoch: expected }, signal)
         await lease.registered(answer)
+        await warden.renewed(sent)
         await pools.enter(answer.epoch)
         faults.reach('host.registered')
         log.info('host.registered', { host: host_id, epoch: answer.epoch, seq: answer.seq })
         return answer
       } catch (error) {
         signal.throwIfAborted()
-        log.warn('host.register_failed', { reason: reasonOf(error), code: error instanceof CodedError ? error.code : null })
-        // It was to be resumed, and nobody holds it or another does: as with a renewal that is refused.
-        if (error instanceof CodedError && error.code === 'stale_epoch' && !lease.mustAskAnew) await lease.lost()
+        const told = toldEpoch(error)
+        log.warn('host.register_failed', { reason: reasonOf(error), code: error instanceof CodedError ? error.code : null, told_epoch: told ?? null })
+        await lease.refused(told).catch((cause) => log.error('host.floor_unwritten', { reason: reasonOf(cause) }))
         await pause.wait(signal)
       }
     }
@@ -121,13 +126,16 @@ export class HostLink {
   }
 
   async #renew(periodMs: number, signal: AbortSignal): Promise<void> {
-    const { client, lease, clock, workers, log, metrics } = this.#world
+    const { client, lease, warden, clock, workers, log, metrics } = this.#world
     for (let failed = false; ; ) {
       await clock.wait(failed ? RENEW_RETRY_MS : periodMs, signal)
       const settled = workers.settled()
       try {
         const { epoch, host_id } = lease.record
+        const sent = await warden.moment()
         const answer = await client.renew(host_id, { epoch, boot_id: lease.bootId }, signal)
+        if (answer.epoch !== epoch) throw new Error(`the control plane has renewed epoch ${answer.epoch} in the place of ${epoch}`)
+        await warden.renewed(sent)
         await lease.heard(answer.seq)
         for (const worker of settled) worker.hearSeq(answer.seq)
         workers.sweep()
@@ -136,12 +144,23 @@ export class HostLink {
         metrics.count('sandglass_host_lease_renewals_total', { outcome: 'answered' })
       } catch (error) {
         signal.throwIfAborted()
-        if (error instanceof CodedError && error.code === 'stale_epoch') throw new EpochLost(error.message, { cause: error })
+        if (await this.#isLost(error)) throw new EpochLost(reasonOf(error), { cause: error })
         log.warn('host.renew_failed', { reason: reasonOf(error) })
         failed = true
         this.#renewed = false
         metrics.count('sandglass_host_lease_renewals_total', { outcome: 'failed' })
       }
+    }
+  }
+
+  /** A floor that could not be written is, before the next epoch is asked for. */
+  async #isLost(error: unknown): Promise<boolean> {
+    const { lease, log } = this.#world
+    try {
+      return await lease.refused(toldEpoch(error))
+    } catch (cause) {
+      log.error('host.floor_unwritten', { reason: reasonOf(cause) })
+      return true
     }
   }
 
@@ -223,3 +242,6 @@ export class HostLink {
     })
   }
 }
+
+/** What a refusal says of the epoch that SQL holds; undefined for any other failure. */
+const toldEpoch = (error: unknown): number | undefined => (error instanceof CodedError && error.code === 'stale_epoch' ? error.context.epoch : undefined)

@@ -25,9 +25,16 @@ export function recordAsking(record: HostRecord, bootId: string): HostRecord {
   return { ...record, boot_id: bootId, floor: Math.max(record.floor, record.epoch + 1) }
 }
 
-/** After a renewal, or a registration that was to resume it, was refused: whatever is held is void, and so is every epoch up to it. */
-export function recordEpochLost(record: HostRecord): HostRecord {
-  return { ...record, floor: Math.max(record.floor, record.epoch + 1) }
+/** Nothing of it was given up: what runs here may go on. */
+export const holdsEpoch = (record: HostRecord): boolean => record.epoch > 0 && record.floor <= record.epoch
+
+/**
+ * After a renewal or a registration was refused. Whatever is held is void only if the epoch that SQL holds by now is told and is beyond it: that is a
+ * stable fact. Anything else may be the word of a database that was restored from long ago: it ends nothing, and the deadline of the lease decides.
+ * @param told the epoch that the refusal names @returns the same record when nothing is lost by it
+ */
+export function recordRefused(record: HostRecord, told: number | undefined): HostRecord {
+  return told !== undefined && told > Math.max(record.epoch, record.floor - 1) ? { ...record, floor: told + 1 } : record
 }
 
 /** guard: register.floor. Undefined when the answer would resume an epoch that this host has given up. */

@@ -2,8 +2,10 @@
 import { type Amounts, LIMITS, type PoolSpec } from '@sandglass/contract'
 import type { Refusal } from './decide-ticket.ts'
 
-/** What does not change from one moment to the next. */
+/** What does not hang on how much is free. */
 export type LocalOffer = {
+  /** The lease has not run out. What is launched without one is frozen at the gate (launch.gate); this spares the attempt. */
+  readonly hasLease: boolean
   readonly provedDrivers: ReadonlySet<string>
   readonly templateDigests: ReadonlySet<string>
   readonly capacity: Amounts
@@ -24,6 +26,7 @@ export function localRefusal(spec: PoolSpec, amounts: Amounts, local: LocalState
 /** Whether it could ever start here. A member of its pool takes up its room already, so a claim is asked nothing else. */
 export function offerRefusal(spec: PoolSpec, amounts: Amounts, local: LocalOffer): Refusal | undefined {
   const { resources } = spec
+  if (!local.hasLease) return { code: 'unavailable', detail: 'The lease of this host has run out; it starts nothing until it is renewed.' }
   if (!local.provedDrivers.has(spec.driver)) return { code: 'isolation_unavailable', detail: `The probe did not prove the driver ${spec.driver} on this host.` }
   if (spec.network.mode !== 'none') return { code: 'network_mode_unavailable', detail: `This host has no network mode ${spec.network.mode}.` }
   if (!local.templateDigests.has(spec.template.digest)) {

@@ -6,6 +6,9 @@
  */
 import { ID_PATTERNS, type PoolMemberId } from '@sandglass/contract'
 
+/** Regions are given by operators in letters and digits; this tag is kept for canaries. */
+export const CANARY_REGION = '00'
+
 declare const brand: unique symbol
 export type RuntimeName = string & { readonly [brand]: 'runtime-name' }
 
@@ -31,6 +34,9 @@ export function runtimeName(key: RuntimeKey): RuntimeName {
   if (!isRuntimeName(text)) throw new TypeError(`not the key of a runtime: ${text}`)
   return text
 }
+
+/** It is nobody's, and runs before this host has a lease. */
+export const isCanary = (name: RuntimeName): boolean => name.startsWith(`sb${CANARY_REGION}`)
 
 export function memberName(id: PoolMemberId): RuntimeName {
   const text: string = id

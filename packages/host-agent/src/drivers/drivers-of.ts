@@ -13,16 +13,16 @@ import { gvisorDriver } from './gvisor/driver.ts'
 import { gvisorProbe } from './gvisor/probe.ts'
 
 export function driversOf(configuration: Configuration, lifecycle: LifecycleWorld): Driver[] {
-  const { clock, layout, log, guestAgent, templates } = lifecycle
+  const { clock, layout, log, guestAgent, templates, gate } = lifecycle
   const drivers: Driver[] = []
   if (process.getuid?.() === 0) {
     const conditions = async (): Promise<string> => `${await bootId()} ${guestAgent.version} ${templates.list()[0]?.digest ?? ''}`
     const canary = canaryOf({ ...lifecycle, faults: noFaults })
     const probe = gvisorProbe({ binary: configuration.runsc, proofFile: layout.probes, conditions, canary, clock })
     const runsc = { binary: configuration.runsc, root: layout.runscRoot }
-    drivers.push(gvisorDriver({ runsc, layout, cgroups: findCgroupTree(), clock, probe }))
+    drivers.push(gvisorDriver({ runsc, layout, cgroups: findCgroupTree(), clock, probe, gate }))
   } else log.warn('driver.unavailable', { driver: 'gvisor', detail: 'The host agent does not run as root.' })
-  if (configuration.fakeDriver) drivers.push(fakeDriver(layout, clock))
+  if (configuration.fakeDriver) drivers.push(fakeDriver(layout, clock, gate))
   return drivers
 }
 

@@ -7,6 +7,7 @@ import type { GuestAgentFile } from '../guest/guest-agent-file.ts'
 import type { Log } from '../log.ts'
 import type { Layout } from '../state/layout.ts'
 import type { Templates } from '../storage/templates.ts'
+import type { LaunchGate } from '../warden/warden.ts'
 
 export type NetworkNamespaces = {
   create(name: string, signal?: AbortSignal): Promise<void>
@@ -21,6 +22,7 @@ export type LifecycleWorld = {
   readonly network: NetworkNamespaces
   readonly templates: Templates
   readonly guestAgent: GuestAgentFile
+  readonly gate: LaunchGate
   driver(name: string): Driver
   /** Those that a runtime of unknown origin may belong to. */
   readonly drivers: readonly Driver[]

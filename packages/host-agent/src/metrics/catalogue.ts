@@ -4,6 +4,9 @@ import { type Catalogue, Metrics, observeProcess, PROCESS_METRICS } from '@sandg
 export const HOST_AGENT_METRICS = {
   sandglass_host_control_plane_connected: { type: 'gauge', help: '1: this host holds an epoch, and its last renewal was answered.' },
   sandglass_host_epoch: { type: 'gauge', help: 'How many times this host began anew with nothing running.' },
+  sandglass_host_lease_left_seconds: { type: 'gauge', help: 'How long sandboxes may run without another renewal; 0: they stand still.' },
+  sandglass_host_frozen: { type: 'gauge', help: '1: the lease has run out, and everything of sandboxes stands still.' },
+  sandglass_host_warden_up: { type: 'gauge', help: '1: the warden answers, which stops sandboxes when the lease runs out. Without it nothing is started.' },
   sandglass_host_lease_renewals_total: { type: 'counter', help: 'Renewals of the lease: answered, or failed.', labels: ['outcome'] },
   sandglass_host_orders_total: {
     type: 'counter',

@@ -9,6 +9,7 @@ import type { DueReports } from '../reconcile/due-reports.ts'
 import type { SandboxWorkers } from '../reconcile/sandbox-workers.ts'
 import type { Slots } from '../reconcile/slots.ts'
 import type { Room } from '../storage/free-space.ts'
+import type { Warden } from '../warden/warden.ts'
 import type { HostAgentMetrics } from './catalogue.ts'
 
 const MIB = 1024 * 1024
@@ -18,6 +19,7 @@ const STATES = ['booting', 'ready', 'picked', 'ending'] as const
 export type AgentParts = {
   readonly link: Pick<HostLink, 'connected'>
   readonly lease: Pick<HostLease, 'record'>
+  readonly warden: Pick<Warden, 'alive' | 'frozen' | 'leftMs'>
   readonly reports: Pick<DueReports, 'size'>
   readonly workers: Pick<SandboxWorkers, 'all'>
   readonly starts: Pick<Slots, 'waiting'>
@@ -28,9 +30,12 @@ export type AgentParts = {
 }
 
 export function observeAgent(metrics: HostAgentMetrics, parts: AgentParts): void {
-  const { link, lease, reports, workers, starts, census, room } = parts
+  const { link, lease, warden, reports, workers, starts, census, room } = parts
   metrics.from('sandglass_host_control_plane_connected', () => (link.connected ? 1 : 0))
   metrics.from('sandglass_host_epoch', () => lease.record.epoch)
+  metrics.from('sandglass_host_lease_left_seconds', () => Math.max(0, warden.leftMs() / 1_000))
+  metrics.from('sandglass_host_frozen', () => (warden.frozen ? 1 : 0))
+  metrics.from('sandglass_host_warden_up', () => (warden.alive ? 1 : 0))
   metrics.from('sandglass_host_due_reports', () => reports.size)
   metrics.from('sandglass_host_sandboxes', () => {
     const phases = workers.all().map((worker) => worker.record?.phase)

@@ -10,6 +10,19 @@ export type Asked = { readonly sandbox: string; readonly generation: number }
 
 export type RunningRuntime<Channel> = { readonly name: RuntimeName; readonly runtime: RuntimeIntent; readonly channel: Channel | undefined }
 
+export type HeldLease = { readonly epoch: number; readonly leftMs: number; readonly frozen: boolean }
+
+/** guard: conn.gen, its half for the whole host. What stands still would never answer. @throws CodedError `unavailable` */
+export function requireLease({ epoch, leftMs, frozen }: HeldLease): void {
+  if (epoch === 0) throw new CodedError('unavailable', 'The lease of this sandbox’s host was taken away; what ran there is ended.')
+  if (frozen || leftMs <= 0) {
+    throw new CodedError(
+      'unavailable',
+      'The lease of this sandbox’s host has run out. The sandbox stands still until its host reaches the control plane again.',
+    )
+  }
+}
+
 /** @throws CodedError `sandbox_not_found`, `stale_generation`, `sandbox_not_ready`, `sandbox_ended` */
 export function runningOf<Channel>(workers: Routes<Channel>, { sandbox, generation }: Asked): RunningRuntime<Channel> {
   const worker = workers.find(sandbox)

@@ -65,6 +65,8 @@ export class SandboxWorker {
   /** Ends what is here, for a reason of the host's own; resolves when it is gone, or when it must be tried again later. */
   async endBecause(why: Ended, patience: AbortSignal): Promise<void> {
     this.#held.pending.putReason(why)
+    // A launch that stands at a closed gate, or waits for its turn, would be waited for.
+    this.#start.abort(new Error(why.detail ?? why.reason))
     this.#wake()
     while (this.#task !== undefined && !patience.aborted) await Promise.race([this.#task, aborted(patience)])
   }

@@ -1,6 +1,6 @@
 /** Where everything of an installation lies on the machine. Pure: names only. */
 import { join } from 'node:path'
-import type { RuntimeName } from '../domain/runtime-name.ts'
+import { isCanary, type RuntimeName } from '../domain/runtime-name.ts'
 
 export type RuntimePaths = {
   readonly dir: string
@@ -29,7 +29,12 @@ export type Layout = {
   readonly probes: string
   /** Tells a supervisor where this agent answers. */
   readonly announcement: string
+  /** Of everything that the lease is about; where version 2 counts, it is what the warden freezes. */
   readonly cgroupParent: string
+  /** Of canaries, which run without a lease. */
+  readonly canaryParent: string
+  /** What the warden says of itself. */
+  readonly wardenLog: string
   readonly netnsPrefix: string
   runtime(name: RuntimeName): RuntimePaths
   cgroup(name: RuntimeName): string
@@ -39,6 +44,7 @@ export type Layout = {
 export function layoutOf(root: string, installation: string): Layout {
   const runtimes = join(root, 'run')
   const cgroupParent = `/sandglass-${installation}`
+  const canaryParent = `${cgroupParent}-canary`
   const netnsPrefix = `sandglass-${installation}-`
   return {
     installation,
@@ -53,8 +59,10 @@ export function layoutOf(root: string, installation: string): Layout {
     probes: join(root, 'probes.json'),
     announcement: join(root, 'agent.json'),
     cgroupParent,
+    canaryParent,
+    wardenLog: join(root, 'warden.log'),
     netnsPrefix,
-    cgroup: (name) => `${cgroupParent}/${name}`,
+    cgroup: (name) => `${isCanary(name) ? canaryParent : cgroupParent}/${name}`,
     netns: (name) => `${netnsPrefix}${name}`,
     runtime(name) {
       const dir = join(runtimes, name)

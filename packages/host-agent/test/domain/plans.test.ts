@@ -53,6 +53,7 @@ test('names of runtimes are read back, and nothing else is one', () => {
 })
 
 const local: LocalState = {
+  hasLease: true,
   provedDrivers: new Set(['fake']),
   templateDigests: new Set([spec.template.digest]),
   capacity: { vcpu: 4, memory_mb: 4_096, disk_gb: 10 },
@@ -62,6 +63,7 @@ const local: LocalState = {
 }
 
 const refusals: [name: string, change: Partial<LocalState>, code: string][] = [
+  ['a lease that has run out', { hasLease: false }, 'unavailable'],
   ['a driver that was not proved', { provedDrivers: new Set() }, 'isolation_unavailable'],
   ['a template that is not here', { templateDigests: new Set() }, 'template_not_found'],
   ['more than the host has', { capacity: { vcpu: 0.5, memory_mb: 4_096, disk_gb: 10 } }, 'unschedulable'],

@@ -1,5 +1,6 @@
 /** An agent in a process of its own that is killed and started again, at a named point if so armed. */
 import assert from 'node:assert/strict'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import type { CrashPoint } from '../../src/faults/crash-point.ts'
 import type { Installation } from './installation.ts'
@@ -11,6 +12,11 @@ export class MortalAgent {
 
   constructor(installation: Installation) {
     this.#installation = installation
+  }
+
+  process(): ChildProcess {
+    if (this.#running === undefined) throw new Error('no agent')
+    return this.#running
   }
 
   /** @param joins false: it dies before it registers */

@@ -40,8 +40,11 @@ export class ScriptedControlPlane {
   outcome: (report: HostReport) => 'accepted' | 'stale' = () => 'accepted'
   /** Set to refuse requests, as an outage would. */
   outage = false
-  /** The next renewal is refused: another epoch lives. */
-  fenced = false
+  /** Renewals alone get no answer; what is watched stays open. */
+  renewalsLost = false
+  /** Renewals and registrations are refused with `stale_epoch`, which tells of this epoch, or of none. */
+  refusal: { readonly told?: number } | undefined
+  renewals = 0
   /** A ticket lives for `LIMITS.ticketTerms` of them. */
   renewPeriodMs: number = LIMITS.renewPeriodMs
   epoch = 0
@@ -119,6 +122,12 @@ export class ScriptedControlPlane {
     await this.untilReported('ended', sandbox)
   }
 
+  /** Takes the lease from the host, as an observer does: the epoch is over, and nobody holds the next one. */
+  fence(): void {
+    this.epoch += 1
+    this.boot = ''
+  }
+
   /** A raw line on every open watch. */
   sendLine(line: string): void {
     for (const watch of this.#watches) watch.write(`${line}\n`)
@@ -153,7 +162,7 @@ export class ScriptedControlPlane {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (this.outage) {
+    if (this.outage || (this.renewalsLost && request.url?.endsWith('/renew') === true)) {
       request.socket.destroy()
       return
     }
@@ -170,20 +179,20 @@ export class ScriptedControlPlane {
     for await (const chunk of request) chunks.push(chunk)
     const body: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
     if (path.endsWith('/register')) this.#register(register.parse(body), response)
-    else if (path.endsWith('/renew')) this.#renew(renew.parse(body).epoch, response)
+    else if (path.endsWith('/renew')) this.#renew(renew.parse(body), response)
     else this.#report(reportsParser.parse(body).items, response)
   }
 
   #register(body: RegisterHost, response: ServerResponse): void {
     this.registrations.push(body)
     const repeated = body.expected_epoch === this.epoch - 1 && body.boot_id === this.boot
-    if (body.expected_epoch !== this.epoch && !repeated) {
-      problem(response, 'stale_epoch')
+    const refusal = this.refusal ?? (body.expected_epoch === this.epoch || repeated ? undefined : { told: this.epoch })
+    if (refusal !== undefined) {
+      problem(response, 'stale_epoch', refusal.told)
       return
     }
     if (!repeated) this.epoch = body.expected_epoch + 1
     this.boot = body.boot_id
-    this.fenced = false
     this.seq += 1
     // What was watched before is over, whether or not its end has come through.
     this.breakWatches()
@@ -192,9 +201,11 @@ export class ScriptedControlPlane {
     json(response, { epoch: this.epoch, seq: this.seq, ticket_keys, renew_period_ms: this.renewPeriodMs })
   }
 
-  #renew(epoch: number, response: ServerResponse): void {
-    if (this.fenced || epoch !== this.epoch) {
-      problem(response, 'stale_epoch')
+  #renew({ epoch, boot_id }: { epoch: number; boot_id: string }, response: ServerResponse): void {
+    this.renewals += 1
+    const refusal = this.refusal ?? (epoch === this.epoch && boot_id === this.boot ? undefined : { told: this.epoch })
+    if (refusal !== undefined) {
+      problem(response, 'stale_epoch', refusal.told)
       return
     }
     this.seq += 1
@@ -211,9 +222,9 @@ function json(response: ServerResponse, body: unknown): void {
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 }
 
-function problem(response: ServerResponse, code: ErrorCode): void {
+function problem(response: ServerResponse, code: ErrorCode, epoch?: number): void {
   const { status, title } = ERRORS[code]
   response
     .writeHead(status, { 'content-type': 'application/problem+json' })
-    .end(JSON.stringify({ type: 'about:blank', title, status, detail: title, code, retryable: false }))
+    .end(JSON.stringify({ type: 'about:blank', title, status, detail: title, code, retryable: false, ...(epoch === undefined ? {} : { epoch }) }))
 }

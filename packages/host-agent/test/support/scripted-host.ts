@@ -17,6 +17,7 @@ import { DueReports } from '../../src/reconcile/due-reports.ts'
 import { Slots } from '../../src/reconcile/slots.ts'
 import type { WorkerWorld } from '../../src/reconcile/worker-world.ts'
 import { layoutOf } from '../../src/state/layout.ts'
+import { openGate } from '../../src/warden/warden.ts'
 import { position, spec } from '../domain/builders.ts'
 
 export class ScriptedHost {
@@ -68,10 +69,11 @@ export class ScriptedHost {
       network: { create: () => Promise.reject(new Error('nothing is started here')), remove: () => this.#step('network') },
       templates: { list: () => [], mounted: () => Promise.reject(new Error('no template')), refresh: async () => {}, unmountAll: async () => {} },
       guestAgent: { version: 'none', linkTo: () => Promise.reject(new Error('nothing is started here')) },
+      gate: openGate,
       driver: () => driver,
       drivers: [driver],
     }
-    const offer = { provedDrivers: new Set(['fake']), templateDigests: new Set([spec.template.digest]), capacity: spec.resources }
+    const offer = { hasLease: true, provedDrivers: new Set(['fake']), templateDigests: new Set([spec.template.digest]), capacity: spec.resources }
     const reports = new DueReports()
     reports.onDue(() => {
       const batch = reports.batch()

@@ -2,6 +2,8 @@
  * Fake: the real guest agent as an ordinary process of this machine. It isolates nothing, needs no root, and is offered only where
  * SANDGLASS_FAKE_DRIVER=1. Development and scale tests run it, with scripted delays, failures and exits.
  *
+ * It is launched through the same gate as any runtime, so it stands still with the lease of its host.
+ *
  * The process is found again by the path of its channel in its arguments, which names installation and runtime.
  */
 import { spawn } from 'node:child_process'
@@ -17,12 +19,15 @@ import { killUntilGone } from '../../processes/kill-until-gone.ts'
 import { descendantsOf, identify, isAlive, listProcesses, type ProcessIdentity } from '../../processes/process-table.ts'
 import { writeJson } from '../../state/json-file.ts'
 import type { Layout } from '../../state/layout.ts'
+import type { LaunchGate } from '../../warden/warden.ts'
 import type { Driver } from '../contract.ts'
 import { fakeScriptOf } from './script.ts'
 
+type Command = readonly [string, ...string[]]
+
 const limitParser = parserOf(closed({ limit_fails: Type.Union([Type.String(), Type.Null()]) }))
 
-export function fakeDriver(layout: Layout, clock: Clock): Driver {
+export function fakeDriver(layout: Layout, clock: Clock, gate: LaunchGate): Driver {
   const scriptFile = (name: RuntimeName): string => join(layout.runtime(name).dir, 'script.json')
   const prefix = `${layout.runtimes}/`
   const guests = new Map<RuntimeName, ProcessIdentity>()
@@ -47,11 +52,11 @@ export function fakeDriver(layout: Layout, clock: Clock): Driver {
       const script = fakeScriptOf(spec)
       if (script.launch_delay_ms !== undefined) await clock.wait(script.launch_delay_ms, signal)
       if (script.launch_fails !== undefined) throw new Error(script.launch_fails)
-      const guest = [paths.agent, '--channel', paths.socket]
+      const guest: Command = [paths.agent, '--channel', paths.socket]
       const seconds = `${(script.exit_after_ms ?? 0) / 1_000}`
-      const command = script.guest_silent === true ? ['sh', '-c', 'sleep 1000000; :', paths.socket] : guest
-      const timed = script.exit_after_ms === undefined ? command : ['timeout', '--signal=KILL', seconds, ...command]
-      const [program = '', ...args] = timed
+      const command: Command = script.guest_silent === true ? ['sh', '-c', 'sleep 1000000; :', paths.socket] : guest
+      const timed: Command = script.exit_after_ms === undefined ? command : ['timeout', '--signal=KILL', seconds, ...command]
+      const [program, ...args] = gate.through(timed)
       const child = spawn(program, args, { detached: true, stdio: 'ignore', cwd: '/', env: { PATH: process.env['PATH'] ?? '', LANG: 'C.UTF-8' } })
       spawned()
       await once(child, 'spawn')

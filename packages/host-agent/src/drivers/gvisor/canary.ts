@@ -1,15 +1,12 @@
 /** The sandbox that proves a driver: started and taken down by the same steps as any other, of an id that no tenant can have. */
 import { randomBytes } from 'node:crypto'
 import { DEFAULT_RESOURCES, GuestFrameDecoder, LIMITS, newSandboxId, type RuntimeSpec } from '@sandglass/contract'
-import { runtimeName } from '../../domain/runtime-name.ts'
+import { CANARY_REGION, runtimeName } from '../../domain/runtime-name.ts'
 import type { GuestAnswer } from '../../guest/guest-session.ts'
 import type { LifecycleWorld } from '../../lifecycle/lifecycle-world.ts'
 import { startRuntime } from '../../lifecycle/start-runtime.ts'
 import { stopRuntime } from '../../lifecycle/stop-runtime.ts'
 import type { Canary } from './probe.ts'
-
-/** Regions are given by operators in letters and digits; this tag is kept for canaries. */
-const CANARY_REGION = '00'
 
 function standardOutput({ status, body }: GuestAnswer): string {
   if (status !== 200) throw new Error(`its guest agent answered ${status}`)

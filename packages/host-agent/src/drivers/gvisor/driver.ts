@@ -12,11 +12,12 @@ import { LIMITS } from '@sandglass/contract'
 import { type CgroupTree, cgroupPids, limitCpu, listCgroups, memoryKills, removeCgroup } from '../../cgroups/cgroup-tree.ts'
 import { runtimeUsage } from '../../cgroups/runtime-usage.ts'
 import type { Clock } from '../../clock.ts'
-import type { RuntimeName } from '../../domain/runtime-name.ts'
+import { isCanary, type RuntimeName } from '../../domain/runtime-name.ts'
 import { namespacePath } from '../../network/network-namespace.ts'
 import { killUntilGone } from '../../processes/kill-until-gone.ts'
 import { identify, isAlive, type ProcessIdentity } from '../../processes/process-table.ts'
 import type { Layout } from '../../state/layout.ts'
+import { type LaunchGate, openGate } from '../../warden/warden.ts'
 import type { Driver } from '../contract.ts'
 import { gvisorBundle } from './bundle.ts'
 import type { GvisorProbe } from './probe.ts'
@@ -30,6 +31,7 @@ export type GvisorInput = {
   readonly cgroups: CgroupTree
   readonly clock: Clock
   readonly probe: GvisorProbe
+  readonly gate: LaunchGate
 }
 
 async function ownOpenFilesHard(): Promise<number> {
@@ -53,7 +55,7 @@ function firstLine(file: string): string {
   }
 }
 
-export function gvisorDriver({ runsc, layout, cgroups, clock, probe }: GvisorInput): Driver {
+export function gvisorDriver({ runsc, layout, cgroups, clock, probe, gate }: GvisorInput): Driver {
   const sentries = new Map<RuntimeName, ProcessIdentity>()
   /** Their launch has ended well, so that all their processes are in their groups. */
   const grouped = new Set<RuntimeName>()
@@ -90,7 +92,7 @@ export function gvisorDriver({ runsc, layout, cgroups, clock, probe }: GvisorInp
       await writeFile(join(paths.bundle, 'config.json'), JSON.stringify(bundle), { mode: 0o600 })
     },
     async launch(launch, signal, spawned) {
-      await runDetached(runsc, launch, signal, spawned)
+      await runDetached(runsc, isCanary(launch.name) ? openGate : gate, launch, signal, spawned)
       grouped.add(launch.name)
     },
     async limit({ name, vcpu }) {
@@ -121,7 +123,7 @@ export function gvisorDriver({ runsc, layout, cgroups, clock, probe }: GvisorInp
     traces() {
       return {
         process: new Set(runscProcesses(runsc).flatMap((process) => nameOf(process) ?? [])),
-        cgroup: listCgroups(cgroups, layout.cgroupParent),
+        cgroup: new Set([layout.cgroupParent, layout.canaryParent].flatMap((parent) => [...listCgroups(cgroups, parent)])),
         runtime_state: new Set(stateFiles(runsc).map(({ name }) => name)),
       }
     },

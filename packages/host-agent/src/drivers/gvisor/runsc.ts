@@ -12,6 +12,7 @@ import Type from 'typebox'
 import { parseRuntimeName, RUNTIME_NAME_SHAPE, type RuntimeName } from '../../domain/runtime-name.ts'
 import { argvOf, type ListedProcess, listProcesses } from '../../processes/process-table.ts'
 import { runCommand } from '../../processes/run-command.ts'
+import type { LaunchGate } from '../../warden/warden.ts'
 import type { Launch } from '../contract.ts'
 
 const SENTRY = 'runsc-sandbox'
@@ -24,7 +25,7 @@ export async function runscVersion(binary: string): Promise<string> {
 }
 
 /** Returns when the guest's first process has started. @throws CommandFailed */
-export async function runDetached(runsc: Runsc, launch: Launch, signal: AbortSignal, spawned: () => void): Promise<void> {
+export async function runDetached(runsc: Runsc, gate: LaunchGate, launch: Launch, signal: AbortSignal, spawned: () => void): Promise<void> {
   const { paths, spec, name } = launch
   const flags = [
     `--root=${runsc.root}`,
@@ -38,9 +39,10 @@ export async function runDetached(runsc: Runsc, launch: Launch, signal: AbortSig
     '--in-sandbox-cgroup=v2',
     `--overlay2=root:dir=${paths.upper},size=${spec.resources.disk_gb * 1_024}m`,
   ]
+  const [command, ...args] = gate.through([runsc.binary, ...flags, 'run', '--detach', '--bundle', paths.bundle, name])
   try {
     // The guest's first process inherits these descriptors, so they are the null device: a pipe would break, a file would fill the disk.
-    await runCommand(runsc.binary, [...flags, 'run', '--detach', '--bundle', paths.bundle, name], { signal, detached: true, onSpawn: spawned })
+    await runCommand(command, args, { signal, detached: true, onSpawn: spawned })
   } catch (cause) {
     signal.throwIfAborted()
     throw new Error(`the runtime did not start: ${await lastError(paths.log)}`, { cause })
