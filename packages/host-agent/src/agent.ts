@@ -77,7 +77,10 @@ export async function startAgent(configuration: Configuration, world: AgentWorld
   const lease = await HostLease.load(hostRecords(layout.hostRecord, randomBytes), await bootId())
   const reports = new DueReports()
   const metrics = hostAgentMetrics()
-  const capacity = capacityOf(configuration.capacity, { totalMemoryMb: room.totalMemoryMb(), freeDiskMb: await room.freeDiskMb(layout.root) })
+  const capacity = capacityOf(configuration.capacity, configuration.reserve, {
+    totalMemoryMb: room.totalMemoryMb(),
+    freeDiskMb: await room.freeDiskMb(layout.root),
+  })
   let probes: readonly DriverProbe[] = []
 
   const localOffer = (): LocalOffer => ({

@@ -22,6 +22,8 @@ export type Configuration = {
   readonly installation: string
   readonly hostName: string
   readonly capacity: { readonly vcpu: number | undefined; readonly memoryMb: number | undefined; readonly diskGb: number | undefined }
+  /** Of the machine, kept back for the system where `capacity` does not say; in CPUs of the machine. */
+  readonly reserve: { readonly cpus: number | undefined; readonly memoryMb: number | undefined; readonly diskGb: number | undefined }
   /** What gateways reach this host at. */
   readonly dataPlaneHost: string
   readonly dataPlanePort: number
@@ -99,6 +101,11 @@ export function readConfiguration(env: Env): Configuration {
       vcpu: number(env, 'SANDGLASS_CAPACITY_VCPU', DECIMAL, 100_000),
       memoryMb: number(env, 'SANDGLASS_CAPACITY_MEMORY_MB', WHOLE, 999_999_999),
       diskGb: number(env, 'SANDGLASS_CAPACITY_DISK_GB', WHOLE, 999_999_999),
+    },
+    reserve: {
+      cpus: number(env, 'SANDGLASS_RESERVE_CPUS', DECIMAL, 100_000),
+      memoryMb: number(env, 'SANDGLASS_RESERVE_MEMORY_MB', WHOLE, 999_999_999),
+      diskGb: number(env, 'SANDGLASS_RESERVE_DISK_GB', WHOLE, 999_999_999),
     },
     dataPlaneHost: address(env, 'SANDGLASS_DATA_PLANE_HOST', '127.0.0.1'),
     dataPlanePort: number(env, 'SANDGLASS_DATA_PLANE_PORT', WHOLE, 65_535) ?? 0,

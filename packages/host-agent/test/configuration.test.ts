@@ -15,6 +15,8 @@ const wrong: [name: string, value: string][] = [
   ['SANDGLASS_DATA_PLANE_PORT', '-1'],
   ['SANDGLASS_CAPACITY_MEMORY_MB', '1e3'],
   ['SANDGLASS_CAPACITY_VCPU', 'many'],
+  ['SANDGLASS_RESERVE_CPUS', '-1'],
+  ['SANDGLASS_RESERVE_MEMORY_MB', 'half'],
 ]
 for (const [name, value] of wrong) {
   test(`${name}=${JSON.stringify(value)} is refused by name`, () => {
