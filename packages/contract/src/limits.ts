@@ -82,6 +82,14 @@ export const LIMITS = {
   /** Stopped and failed ones that are not deleted; past it no sandbox is created. */
   quotaKeptSandboxesDefault: 10_000,
 
+  // Placement
+  /** One that has waited for room so long keeps a host: what comes free there is not given to those behind it. */
+  placementKeepAfterMs: 30_000,
+  /** Waiting longer than this counts in the order among tenants, so that a burst is ordered by shares alone. */
+  placementAgeingAfterMs: 60_000,
+  /** So much of it outweighs the whole fleet as a share. */
+  placementAgeingMs: 600_000,
+
   // Exec and processes
   argvEntries: 4_096,
   argvBytes: 128 * KiB,

@@ -16,6 +16,7 @@ import {
 import { parseOrigins } from '@sandglass/contract/cors'
 import Type, { type Static } from 'typebox'
 import type { RateLimits } from './admission/rate-limiter.ts'
+import type { PlacementRules } from './domain/placement/fleet-rooms.ts'
 
 const BootstrapKeysSchema = Type.Array(
   Type.Object(
@@ -130,6 +131,7 @@ export type Config = {
   readonly allowedOrigins: ReadonlySet<string>
   readonly openapiFile: string
   readonly pools: PoolSettings
+  readonly placement: PlacementRules
   readonly timing: Timing
   readonly rates: RateLimits
 }
@@ -149,6 +151,11 @@ export function configFrom(environment: Environment): Config {
     const value = Number(text)
     if (!(value >= minimum && value <= maximum)) throw new RangeError(`${name} must be a number from ${minimum} to ${maximum}`)
     return value
+  }
+  const flag = (name: string): boolean => {
+    const text = environment[name] ?? ''
+    if (!['', '0', '1'].includes(text)) throw new RangeError(`${name} must be 0 or 1`)
+    return text === '1'
   }
   const digest = (name: string): string => {
     const text = fileText(name, required(name)).trim()
@@ -191,6 +198,7 @@ export function configFrom(environment: Environment): Config {
       ceiling: number('SANDGLASS_POOL_CEILING', 100, 1, LIMITS.poolMembers),
       memoryShare: number('SANDGLASS_POOL_MEMORY_SHARE', 0.5, 0, 1),
     },
+    placement: { hostLossHeadroom: flag('SANDGLASS_PLACEMENT_HEADROOM') },
     timing: DEFAULT_TIMING,
     rates: {
       keyRequests: number('SANDGLASS_RATE_KEY_REQUESTS', DEFAULT_RATES.keyRequests, 1, 1e9),

@@ -41,7 +41,7 @@ import { KeyUsage } from './services/key-usage.ts'
 import { TemplateScan } from './services/template-scan.ts'
 import { type ConnectionPool, Database, type Pools } from './store/database.ts'
 import { migrate } from './store/migrate.ts'
-import { realWorld, type World } from './world.ts'
+import { pickOf, realWorld, type World } from './world.ts'
 
 export type ControlPlane = {
   readonly url: string
@@ -89,7 +89,7 @@ export async function startControlPlane(config: Config, world: World = realWorld
   const metrics = controlPlaneMetrics()
   const waiters = new OperationWaiters(db.for('reconcilers'), bus)
   const templates = new TemplateScan({ directory: config.templatesDir, db: db.for('reconcilers'), random: world.random, log })
-  const fleet = new FleetView({ leaseMs: config.timing.leaseMs, monotonicMs: world.monotonicMs })
+  const fleet = new FleetView({ leaseMs: config.timing.leaseMs, monotonicMs: world.monotonicMs, rules: config.placement, pick: pickOf(world) })
   bus.on('placement', () => fleet.forget())
   const desk = new HostDesk()
   const authority = new Authority(config.authorityKey)

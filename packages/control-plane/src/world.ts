@@ -24,3 +24,9 @@ export const realWorld: World = {
   tracing: noTracing,
   faults: noFaults,
 }
+
+/** Picks an index below `among`, which is small: a byte of chance is enough. */
+export const pickOf =
+  ({ random }: Pick<World, 'random'>) =>
+  (among: number): number =>
+    (random(1)[0] ?? 0) % among

@@ -58,6 +58,7 @@ const wrong: [name: string, change: Record<string, string | undefined>, says: Re
   ['a token in place of its digest', { SANDGLASS_HOST_TOKEN_SHA256_FILE: file('plain', 'secret-token') }, /does not hold a SHA-256/],
   ['a key that is none', { SANDGLASS_TICKET_KEY_FILE: file('nokey', 'secret-key') }, /SANDGLASS_TICKET_KEY_FILE does not hold a private key/],
   ['bootstrap keys that are none', { SANDGLASS_BOOTSTRAP_KEYS_FILE: file('keys', '[{"key": "secret-key"}]') }, /SANDGLASS_BOOTSTRAP_KEYS_FILE/],
+  ['a switch that is neither on nor off', { SANDGLASS_PLACEMENT_HEADROOM: 'yes' }, /SANDGLASS_PLACEMENT_HEADROOM must be 0 or 1/],
   ['a floor without a count', { SANDGLASS_POOL_FLOOR_SPECS: 'base,0.1,128,1' }, /SANDGLASS_POOL_FLOOR_SPECS: base,0\.1,128,1 is not/],
   ['a floor that no sandbox can have', { SANDGLASS_POOL_FLOOR_SPECS: 'base,0.1,1,1,5' }, /within the limits of a sandbox/],
   ['more members than a pool may have', { SANDGLASS_POOL_FLOOR_SPECS: 'base,0.1,128,1,257' }, /within the limits/],

@@ -131,8 +131,8 @@ describe('a drain', () => {
     await until('its ticket', () => host.starts[0])
     await rig.rows('UPDATE sandglass.sandboxes SET start_attempts = $1', [LIMITS.startAttempts])
     await ask(rig, 'POST', '/one/drain', {})
-    const reason = await until('a reason', async () => (await rig.get(id)).unschedulable_reason)
-    assert.match(reason, /1 host cordoned/)
+    // First it waits for the proof that nothing of it is left on the host that is drained.
+    await until('a reason', async () => /1 host cordoned/.test((await rig.get(id)).unschedulable_reason ?? ''))
     assert.equal((await rig.get(id)).status, 'pending')
     await rig.host({ name: 'two' })
     await until('it to run', async () => (await rig.get(id)).status === 'ready')

@@ -40,7 +40,7 @@ const choice = (sandboxId: string, generation: number, hostId: string, change: {
   need: { vcpuMilli: 500, memoryMb: change.memoryMb ?? 512, diskGb: 2 },
   poolKey: change.poolKey ?? null,
 })
-const placementContext = (rig: Rig) => ({ config: rig.config, world: { ...rig.modules.index.realWorld }, db: rig.db, desk: new HostDesk() })
+const placementContext = (rig: Rig) => ({ world: { ...rig.modules.index.realWorld }, desk: new HostDesk() })
 
 /** A sandbox that was retired once: its first assignment waits for a proof, and it is pending in a later generation. */
 async function retired(rig: Rig): Promise<{ id: string; generation: number; hostId: string }> {
@@ -81,7 +81,7 @@ const GUARDS: readonly Guard[] = [
       const { id, hostId } = await retired(rig)
       await rig.stop()
       await rig.rows("UPDATE sandglass.assignments SET released_at = clock_timestamp(), released_by = 'ended' WHERE sandbox_id = $1", [id])
-      const applied = await rig.modules.placement.applyPlacement(placementContext(rig), choice(id, 0, hostId))
+      const applied = await claim(rig, choice(id, 0, hostId))
       assert.equal(applied, false)
     },
   },
@@ -92,7 +92,7 @@ const GUARDS: readonly Guard[] = [
     options: { timing: { startTimeoutMs: 1, sweepMs: 20 } },
     scenario: async (rig) => {
       const { id, generation, hostId } = await retired(rig)
-      const applied = await rig.modules.placement.applyPlacement(placementContext(rig), choice(id, generation, hostId))
+      const applied = await claim(rig, choice(id, generation, hostId))
       assert.equal(applied, false)
       assert.equal((await live(rig, id)).length, 1)
     },
@@ -109,7 +109,7 @@ const GUARDS: readonly Guard[] = [
       await rig.rows('UPDATE sandglass.host_capacity SET cordoned = true')
       const ids = await Promise.all([1, 2].map(async () => (await rig.create({ resources: { memory_mb: 600 } }, { wait: 0 })).body.id))
       await rig.rows('UPDATE sandglass.host_capacity SET cordoned = false')
-      const applied = await Promise.all(ids.map((id) => rig.modules.placement.applyPlacement(placementContext(rig), choice(id, 0, host.id, { memoryMb: 600 }))))
+      const applied = await Promise.all(ids.map((id) => claim(rig, choice(id, 0, host.id, { memoryMb: 600 }))))
       assert.ok(applied.includes(false))
       assert.equal(await reservedMb(rig), 600)
     },
@@ -744,7 +744,9 @@ async function claimable(rig: Rig, count: number): Promise<{ key: string; hostId
   return { key, hostId: host.id, ids }
 }
 
-const claim = async (rig: Rig, place: ReturnType<typeof choice>): Promise<boolean> => await rig.modules.placement.applyPlacement(placementContext(rig), place)
+/** As a scheduler applies it. @returns whether nothing had overtaken the choice */
+const claim = async (rig: Rig, place: ReturnType<typeof choice>): Promise<boolean> =>
+  (await rig.db.transaction((tx) => rig.modules.placement.placeEach(tx, placementContext(rig), [place]))).length === 1
 const poolRows = async (rig: Rig) => await rig.rows('SELECT target, held FROM sandglass.pools')
 
 function failOnce(point: string) {

@@ -9,6 +9,7 @@ import type { Tracing } from '@sandglass/telemetry'
 import { SimulatedHost, type SimulatedHostOptions, startTestPostgres, TEST_AUTHORITY, type TestPostgres, until } from '@sandglass/testkit'
 import pg from 'pg'
 import type { Config } from '../src/config.ts'
+import { NO_RULES } from '../src/domain/placement/fleet-rooms.ts'
 import { DEFAULT_RATES, DEFAULT_TIMING, type Faults, migrate, realWorld, type Timing } from '../src/index.ts'
 import type { ReconcilerStatus } from '../src/reconcilers/reconciler.ts'
 import type { World } from '../src/world.ts'
@@ -123,6 +124,7 @@ export async function startRig(postgres: TestPostgres, options: RigOptions = {})
     openapiFile: join(import.meta.dirname, '../../../openapi/openapi.json'),
     // Tests that are about pools say which they want.
     pools: NO_POOLS,
+    placement: NO_RULES,
     timing: { ...DEFAULT_TIMING, sweepMs: 200, retryBaseMs: 5, restartBaseMs: 5, resendMs: 300, ...options.timing },
     rates: DEFAULT_RATES,
     ...options.config,

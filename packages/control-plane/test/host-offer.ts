@@ -5,6 +5,8 @@ export const offerOf = (id: string, change: Pick<HostOffer, 'capacity'> & Partia
   id,
   name: id,
   region: 'l1',
+  zone: null,
+  hostClass: null,
   epoch: 1,
   drivers: ['fake'],
   templateDigests: ['d1'],

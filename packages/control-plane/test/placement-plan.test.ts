@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { fitsIn, minus, plus } from '../src/domain/amounts.ts'
-import { type HostOffer, neverFits, type PendingSandbox, planPlacement } from '../src/domain/placement/plan.ts'
+import { type HostOffer, type PendingSandbox, planPlacement } from '../src/domain/placement/plan.ts'
+import { neverFits } from '../src/domain/placement/refusal.ts'
 import type { PoolUnits } from '../src/domain/placement/room.ts'
 import { poolSpec } from '../src/domain/sandbox/runtime-spec.ts'
 import { offerOf } from './host-offer.ts'
@@ -32,6 +33,8 @@ const host = (id: string): fc.Arbitrary<HostOffer> =>
       ...rest,
       id,
       name: id,
+      zone: null,
+      hostClass: null,
       epoch: 1,
       drivers,
       templateDigests: digests,
@@ -46,7 +49,18 @@ const host = (id: string): fc.Arbitrary<HostOffer> =>
 const hosts = fc.integer({ min: 0, max: 6 }).chain((count) => fc.tuple(...Array.from({ length: count }, (_, index) => host(`h${index}`))))
 const pending: fc.Arbitrary<PendingSandbox[]> = fc
   .array(fc.record({ need: amounts(20), driver, templateDigest: digest, region, avoidHostId: fc.constantFrom(null, 'h0', 'h1') }), { maxLength: 20 })
-  .map((list) => list.map((one, index) => ({ ...one, id: `s${index}`, generation: index, unschedulableReason: null, poolKey: KEYS[index % 3] ?? null })))
+  .map((list) =>
+    list.map((one, index) => ({
+      ...one,
+      id: `s${index}`,
+      tenantId: `t${index % 2}`,
+      generation: index,
+      unschedulableReason: null,
+      poolKey: KEYS[index % 3] ?? null,
+      recovers: false,
+      isAged: false,
+    })),
+  )
 
 describe('placement', () => {
   test('never promises more than a host offers', () => {
@@ -137,6 +151,7 @@ const offer = (id: string, change: Partial<HostOffer> = {}): HostOffer =>
   offerOf(id, { capacity: { vcpuMilli: 4_000, memoryMb: 2_048, diskGb: 100 }, ...change })
 const waiting = (id: string, change: Partial<PendingSandbox> = {}): PendingSandbox => ({
   id,
+  tenantId: 't0',
   generation: 0,
   region: 'l1',
   driver: 'fake',
@@ -145,6 +160,8 @@ const waiting = (id: string, change: Partial<PendingSandbox> = {}): PendingSandb
   avoidHostId: null,
   unschedulableReason: null,
   poolKey: 'k0',
+  recovers: false,
+  isAged: false,
   ...change,
 })
 /** Of members of the default size, all of them held. */
@@ -218,6 +235,134 @@ describe('placement with pools', () => {
     )
     const reasons = answer.choices.map((choice) => (choice.kind === 'wait' ? choice.reason.split(':')[0] : ''))
     assert.deepEqual(reasons, ['pool_shrinking', 'pool_shrinking', 'no_capacity'])
+  })
+})
+
+const roomy = { vcpuMilli: 64_000, memoryMb: 65_536, diskGb: 1_000 }
+const places = (answer: ReturnType<typeof plan>) => answer.choices.map((choice) => (choice.kind === 'place' ? choice.hostId : choice.reason))
+
+describe('the score of hosts', () => {
+  test('packs: the host with the least room left is taken first', () => {
+    const fleet = [offer('a', { capacity: roomy }), offer('b', { capacity: roomy, reserved: { vcpuMilli: 32_000, memoryMb: 32_768, diskGb: 100 } })]
+    assert.deepEqual(places(plan([waiting('s1')], fleet)), ['b'])
+  })
+
+  test('spreads a tenant over zones, then over hosts, where packing makes no great difference', () => {
+    const fleet = ['a', 'b', 'c', 'd'].map((id, index) => offer(id, { capacity: roomy, zone: index < 2 ? 'z1' : 'z2' }))
+    const spread = new Map([['t0', new Map<string, number>()]])
+    const queue = [1, 2, 3, 4].map((index) => waiting(`s${index}`))
+    assert.deepEqual(places(planPlacement(queue, fleet, [], { spread })), ['a', 'c', 'b', 'd'])
+    const held = new Map([['t0', new Map([['a', 5]])]])
+    assert.deepEqual(places(planPlacement(queue.slice(0, 1), fleet, [], { spread: held })), ['c'])
+  })
+
+  test('spreads each tenant by itself', () => {
+    const fleet = ['a', 'b'].map((id) => offer(id, { capacity: roomy, zone: id }))
+    const spread = new Map(['t0', 't1'].map((tenantId) => [tenantId, new Map<string, number>()]))
+    const queue = [waiting('s1'), waiting('s2', { tenantId: 't1' }), waiting('s3'), waiting('s4', { tenantId: 't1' })]
+    assert.deepEqual(places(planPlacement(queue, fleet, [], { spread })), ['a', 'a', 'b', 'b'])
+  })
+
+  test('a pool member is worth more than any spread', () => {
+    const fleet = ['a', 'b'].map((id) => offer(id, { capacity: roomy, zone: id }))
+    const spread = new Map([['t0', new Map([['a', 100]])]])
+    assert.deepEqual(places(planPlacement([waiting('s1')], fleet, [units('a', 'k0', 1)], { spread })), ['a'])
+  })
+
+  test('picks among the near-best only, and none with the better tier is passed over', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(), { minLength: 1 }), (chance) => {
+        const fleet = Array.from({ length: 40 }, (_, index) =>
+          offer(`h${String(index).padStart(2, '0')}`, { capacity: roomy, reserved: { vcpuMilli: 0, memoryMb: 60_000 - index * 1_000, diskGb: 0 } }),
+        )
+        let drawn = 0
+        const pick = (among: number): number => {
+          assert.ok(among <= 5, 'an eighth of forty')
+          drawn += 1
+          return (chance[drawn % chance.length] ?? 0) % among
+        }
+        const near = new Set(['h00', 'h01', 'h02', 'h03', 'h04'])
+        assert.ok(near.has(String(places(planPlacement([waiting('s1')], fleet, [], { pick }))[0])))
+        assert.deepEqual(places(planPlacement([waiting('s1')], fleet, [units('h39', 'k0', 1)], { pick })), ['h39'])
+        assert.notEqual(places(planPlacement([waiting('s1', { avoidHostId: 'h00' })], fleet, [], { pick }))[0], 'h00')
+      }),
+    )
+  })
+
+  test('schedulers that place at the same time prefer other parts of the fleet, and use all of it', () => {
+    const fleet = Array.from({ length: 16 }, (_, index) => offer(`h${String(index).padStart(2, '0')}`, { capacity: { ...SIZE, vcpuMilli: 1_000 } }))
+    const queue = Array.from({ length: 16 }, (_, index) => waiting(`s${index}`))
+    const first = (part: number) => places(planPlacement(queue, fleet, [], { schedulers: 4, pick: (among) => Math.min(part, among - 1) }))
+    assert.equal(new Set([0, 1, 2, 3].flatMap((part) => first(part).slice(0, 4))).size, 16)
+    assert.equal(new Set(first(0)).size, 16)
+  })
+})
+
+describe('one that has waited long', () => {
+  const full = { vcpuMilli: 0, memoryMb: 1_700, diskGb: 0 }
+  const large = { ...SIZE, memoryMb: 2_048 }
+  const fleet = ['a', 'b'].map((id) => offer(id, { reserved: { ...full, memoryMb: id === 'a' ? 1_000 : 1_200 } }))
+
+  test('keeps the host on which the most is free: those behind it get none of that', () => {
+    const queue = [waiting('large', { need: large, isAged: true }), waiting('s1'), waiting('s2'), waiting('s3')]
+    const [reason, ...rest] = places(plan(queue, fleet))
+    assert.match(reason ?? '', /^no_capacity: .*2 hosts full; it has waited 30 s, so what comes free on a is kept for it$/)
+    assert.deepEqual(rest.slice(0, 1), ['b'])
+    assert.match(rest[1] ?? '', /^no_capacity: /)
+  })
+
+  test('keeps none before that, and none that could never hold it', () => {
+    assert.deepEqual(places(plan([waiting('large', { need: large }), waiting('s1'), waiting('s2')], fleet)).slice(1), ['b', 'a'])
+    assert.deepEqual(places(plan([waiting('huge', { need: { ...large, memoryMb: 4_096 }, isAged: true }), waiting('s1'), waiting('s2')], fleet)).slice(1), [
+      'b',
+      'a',
+    ])
+  })
+
+  test('is thought of also by the scheduler that does not place it', () => {
+    const answer = planPlacement([waiting('s1'), waiting('s2')], fleet, [], { kept: [waiting('large', { need: large, isAged: true })] })
+    assert.equal(places(answer)[0], 'b')
+    assert.match(places(answer)[1] ?? '', /^no_capacity: /)
+  })
+
+  test('keep an eighth of the fleet at most', () => {
+    const many = Array.from({ length: 16 }, (_, index) => offer(`h${String(index).padStart(2, '0')}`, { reserved: { ...full, memoryMb: 1_000 } }))
+    const aged = Array.from({ length: 10 }, (_, index) => waiting(`large${index}`, { need: large, isAged: true }))
+    const reasons = places(plan(aged, many))
+    assert.equal(reasons.filter((reason) => reason.includes('is kept for it')).length, 2)
+  })
+})
+
+describe('headroom for the loss of a host', () => {
+  const rules = { hostLossHeadroom: true }
+  const size = { vcpuMilli: 4_000, memoryMb: 2_048, diskGb: 100 }
+  const fleet = ['a', 'b', 'c'].map((id) => offer(id, { capacity: size }))
+  const queue = Array.from({ length: 12 }, (_, index) => waiting(`s${index}`))
+
+  test('leaves free what the largest host of a class offers, and says so', () => {
+    const answer = places(planPlacement(queue, fleet, [], { rules }))
+    assert.equal(answer.filter((host) => host.length === 1).length, 8)
+    assert.match(answer[8] ?? '', /^no_capacity: .* hosts? of a class that keeps room for the loss of its largest host/)
+  })
+
+  test('is there for what ran before', () => {
+    const again = queue.map((sandbox) => ({ ...sandbox, recovers: true }))
+    assert.equal(places(planPlacement(again, fleet, [], { rules })).filter((host) => host.length === 1).length, 12)
+  })
+
+  test('is kept in each class by itself, and not where a host is alone', () => {
+    const classes = [
+      offer('a', { capacity: size, hostClass: 'x' }),
+      offer('b', { capacity: size, hostClass: 'x' }),
+      offer('c', { capacity: size, hostClass: 'y' }),
+    ]
+    const answer = places(planPlacement(queue, classes, [], { rules }))
+    assert.equal(answer.filter((host) => host === 'c').length, 4)
+    assert.equal(answer.filter((host) => host === 'a' || host === 'b').length, 4)
+  })
+
+  test('is off unless it is wanted', () => {
+    assert.equal(places(plan(queue, fleet)).filter((host) => host.length === 1).length, 12)
   })
 })
 

@@ -10,6 +10,8 @@ export type ExactAmounts = {
   readonly diskGb: number
 }
 
+export const ZERO: ExactAmounts = { vcpuMilli: 0, memoryMb: 0, diskGb: 0 }
+
 export const exactAmounts = (amounts: Amounts): ExactAmounts => ({
   vcpuMilli: Math.round(amounts.vcpu * 1_000),
   memoryMb: amounts.memory_mb,

@@ -13,6 +13,7 @@ export type QuotaUse = {
   readonly disk_gb_used: number
   readonly kept_sandboxes_limit: number
   readonly kept_sandboxes_used: number
+  readonly fair_weight: number
 }
 
 const OR_RAISE = 'or have the operator raise the tenant’s row in `quotas`.'

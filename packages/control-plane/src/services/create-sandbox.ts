@@ -17,7 +17,8 @@ import {
 import type { Context } from '../context.ts'
 import { exactAmounts } from '../domain/amounts.ts'
 import { InvariantBroken } from '../domain/invariant.ts'
-import { neverFits, type PendingSandbox } from '../domain/placement/plan.ts'
+import type { PendingSandbox, Place } from '../domain/placement/plan.ts'
+import { neverFits } from '../domain/placement/refusal.ts'
 import { quotaRefusal } from '../domain/quota.ts'
 import { chooseDriver, provesIsolation } from '../domain/sandbox/driver.ts'
 import { assertNotIdShaped } from '../domain/sandbox/name.ts'
@@ -25,7 +26,6 @@ import { poolSpec } from '../domain/sandbox/runtime-spec.ts'
 import { wakePlacement } from '../events/wake-bus.ts'
 import type { Principal } from '../store/api-keys.ts'
 import { Overtaken, type Transaction, together, violates } from '../store/database.ts'
-import type { DueOrder } from '../store/hosts.ts'
 import { findOperationOfSandbox } from '../store/operations.ts'
 import { QuotaUsedUp, readQuota, takeQuota } from '../store/quotas.ts'
 import { insertSandbox, NAME_INDEX, type NewSandbox } from '../store/sandboxes.ts'
@@ -33,7 +33,7 @@ import { findTemplate, type TemplateRow } from '../store/templates.ts'
 import type { Fleet } from './fleet-view.ts'
 import { once } from './idempotency.ts'
 import { nameTaken, templateNotFound } from './not-found.ts'
-import { type Place, placeSandbox } from './place-sandbox.ts'
+import { type Placed, placeSandbox } from './place-sandbox.ts'
 
 const ROUTE = 'POST /v1/sandboxes'
 
@@ -75,7 +75,6 @@ export async function createSandbox(context: Context, request: CreateRequest): P
 }
 
 type Made = CreateIds & { readonly replayed: boolean; readonly placed: Placed | undefined }
-type Placed = { readonly hostId: string; readonly due: DueOrder }
 
 /** Where it was to be placed, somebody else was first: it is made again, and the reconciler places it. */
 async function createPlaced(context: Context, request: CreateRequest): Promise<Made> {
@@ -95,6 +94,7 @@ async function createOnce(context: Context, request: CreateRequest, mayPlace: bo
       once(tx, { tenantId: principal.tenantId, route: ROUTE, key: request.idempotencyKey, body, subjectId: ids.sandboxId }),
       findTemplate(tx, ...templateOf(body)),
       context.fleet.read(tx),
+      context.fleet.readSpread(tx, principal.tenantId),
     ])
     if (first.replayed) return { sandboxId: first.subjectId, operationId: await createOperationOf(tx, first.subjectId), replayed: true, placed: undefined }
     const sandbox = await describe(context, tx, request, { template, fleet })
@@ -164,6 +164,7 @@ function mayRun({ hosts }: Fleet, isolation: Isolation, resources: Resources): b
 
 const pendingOf = (sandbox: NewSandbox): PendingSandbox => ({
   id: sandbox.id,
+  tenantId: sandbox.tenantId,
   generation: 0,
   region: sandbox.region,
   driver: sandbox.driver,
@@ -172,6 +173,8 @@ const pendingOf = (sandbox: NewSandbox): PendingSandbox => ({
   avoidHostId: null,
   unschedulableReason: null,
   poolKey: sandbox.poolKey,
+  recovers: false,
+  isAged: false,
 })
 
 /**

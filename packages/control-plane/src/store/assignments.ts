@@ -21,6 +21,7 @@ const lockLive = statement<AssignmentRow>('assignments/lock-live')
 const leaseOf = statement<LeaseOf>('assignments/lease-of')
 const release = statement<{ host_id: string }>('assignments/release')
 const overdue = statement<{ sandbox_id: string; generation: number }>('assignments/overdue')
+const spread = statement<{ tenant_id: string; host_id: string; live: number }>('assignments/spread')
 const fenced = statement<{ id: string; sandbox_id: string }>('assignments/fenced')
 
 /** The unique indexes that an insert can run into, as `violates` names them: place.one, and one assignment per generation. */
@@ -50,6 +51,13 @@ export async function insertAssignment(tx: Transaction, { id, sandboxId, hostId,
   const [row] = await orOvertaken(poolKey === null ? tx.run(insert, values) : tx.run(insertClaimed, [...values, poolKey]))
   invariant(row !== undefined, `an assignment of ${sandboxId} was made and not told`)
   return row
+}
+
+/** How many live ones each of these tenants has on which host. */
+export async function readSpread(db: Queryable, tenantIds: readonly string[]): Promise<Map<string, Map<string, number>>> {
+  const byTenant = new Map(tenantIds.map((tenantId) => [tenantId, new Map<string, number>()]))
+  for (const row of await db.run(spread, [tenantIds])) byTenant.get(row.tenant_id)?.set(row.host_id, row.live)
+  return byTenant
 }
 
 export const lockLiveAssignment = async (tx: Transaction, sandboxId: string): Promise<AssignmentRow | undefined> => (await tx.run(lockLive, [sandboxId]))[0]

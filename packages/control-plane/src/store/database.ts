@@ -21,6 +21,8 @@ export type Transaction = Queryable & {
    * must not commit; a failed one makes the commit a rollback. Wake-ups after this are for this process only.
    */
   finish(): void
+  /** A part that may fail by itself: what throws in it is undone, its locks too, and the transaction goes on. */
+  nested<T>(work: () => Promise<T>): Promise<T>
 }
 
 export type Pools = 'requests' | 'hosts' | 'reconcilers'
@@ -147,6 +149,7 @@ export class Database implements Queryable {
           // Awaited below, unless a statement before it failed: then that one's error is told.
           committing.catch(() => undefined)
         },
+        nested: (part) => nestedOn(client, part),
       }
       let broken: Error | undefined
       try {
@@ -182,6 +185,18 @@ function openPool(options: DatabaseOptions, use: Pools): pg.Pool {
   // A connection that breaks while it is in use tells the query at hand; as an event without a listener it would end the process.
   pool.on('connect', (client) => void client.on('error', () => undefined))
   return pool
+}
+
+async function nestedOn<T>(client: Connection, work: () => Promise<T>): Promise<T> {
+  try {
+    const begun = client.query('SAVEPOINT nested')
+    const [result] = await Promise.all([work(), begun])
+    await client.query('RELEASE SAVEPOINT nested')
+    return result
+  } catch (error) {
+    if (!isOutage(error)) await client.query('ROLLBACK TO SAVEPOINT nested; RELEASE SAVEPOINT nested')
+    throw error
+  }
 }
 
 async function commit(client: Connection, tx: Transaction, origin: string, wakes: readonly Wake[]): Promise<void> {

@@ -20,6 +20,8 @@ type OfferRow = Capacity & {
   readonly id: string
   readonly name: string
   readonly region: string
+  readonly zone: string | null
+  readonly class: string | null
   readonly drivers: readonly DriverProbe[]
   readonly templates: readonly { readonly name: string; readonly digest: string }[]
   readonly epoch: number
@@ -121,6 +123,8 @@ export async function hostOffers(db: Queryable, leaseMs: number): Promise<HostOf
     id: row.id,
     name: row.name,
     region: row.region,
+    zone: row.zone,
+    hostClass: row.class,
     epoch: row.epoch,
     drivers: row.drivers.filter((driver) => driver.proved).map((driver) => driver.name),
     templateDigests: row.templates.map((template) => template.digest),

@@ -2,7 +2,6 @@
 import { LIMITS, type RestartPolicy, type Sandbox, type SandboxStatus, type StartPath, type TimeoutAction } from '@sandglass/contract'
 import type { ExactAmounts } from '../domain/amounts.ts'
 import { InvariantBroken, invariant } from '../domain/invariant.ts'
-import type { PendingSandbox } from '../domain/placement/plan.ts'
 import { type Desired, MOVES, type MoveName, mayMove } from '../domain/sandbox/transitions.ts'
 import { wakeEvent, wakeSandbox } from '../events/wake-bus.ts'
 import type { Actor } from './audit-log.ts'
@@ -83,11 +82,6 @@ const lockOfTenant = statement<SandboxRow>('sandboxes/lock-of-tenant')
 const find = statement<SandboxRow>('sandboxes/find')
 const list = statement<SandboxRow & { created_micros: number }>('sandboxes/list')
 const listLive = statement<SandboxRow & { created_micros: number }>('sandboxes/list-live')
-const pending = statement<
-  Pick<SandboxRow, 'id' | 'generation' | 'region' | 'driver' | 'template_digest' | 'host_id' | 'unschedulable_reason' | 'pool_key'> & Amounts
->('sandboxes/pending')
-const nextRetry = statement<{ due_in_ms: number | null }>('sandboxes/next-retry')
-const explainWait = statement('sandboxes/explain-wait')
 const extend = statement<SandboxRow>('sandboxes/extend')
 const setNameAndMetadata = statement<SandboxRow>('sandboxes/set-name-and-metadata')
 const expired = statement<{ id: string; tenant_id: string }>('sandboxes/expired')
@@ -237,28 +231,6 @@ export async function listSandboxes(
     after?.id ?? null,
     limit,
   ])
-}
-
-export async function pendingSandboxes(db: Queryable, limit: number): Promise<PendingSandbox[]> {
-  const rows = await db.run(pending, [limit])
-  return rows.map((row) => ({
-    id: row.id,
-    generation: row.generation,
-    region: row.region,
-    driver: row.driver,
-    templateDigest: row.template_digest,
-    need: amountsOfRow(row),
-    avoidHostId: row.host_id,
-    unschedulableReason: row.unschedulable_reason,
-    poolKey: row.pool_key,
-  }))
-}
-
-/** Milliseconds until a start may be tried again, if one waits for that. */
-export const nextRetryInMs = async (db: Queryable): Promise<number | undefined> => (await db.run(nextRetry))[0]?.due_in_ms ?? undefined
-
-export async function explainSandboxWait(db: Queryable, at: { id: string; generation: number }, reason: string): Promise<void> {
-  await db.run(explainWait, [at.id, at.generation, reason])
 }
 
 export const extendSandboxRow = async (tx: Transaction, row: SandboxRow, ttlSeconds: number): Promise<SandboxRow | undefined> =>

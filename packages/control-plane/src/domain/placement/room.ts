@@ -32,44 +32,45 @@ const times = (unit: ExactAmounts, count: number): ExactAmounts => ({
 })
 
 export class HostRoom {
-  readonly #host: RoomOwner
+  readonly #capacity: ExactAmounts
   readonly #pools: readonly Units[]
-  #reserved: ExactAmounts
+  #free: ExactAmounts
+  #kept = false
 
   constructor(host: RoomOwner, pools: readonly PoolUnits[]) {
-    this.#host = host
+    this.#capacity = host.capacity
     // A pool of an earlier epoch holds nothing that could be claimed or given up: it is fenced.
     this.#pools = pools.filter((pool) => pool.epoch === host.epoch).map((pool) => ({ pool, target: pool.target, held: pool.held, lowered: false }))
-    this.#reserved = host.reserved
+    this.#free = minus(host.capacity, host.reserved)
   }
 
-  get reserved(): ExactAmounts {
-    return this.#reserved
-  }
-
+  /** Less than nothing on a host that keeps its room for one that has waited long. */
   get free(): ExactAmounts {
-    return minus(this.#host.capacity, this.#reserved)
+    return this.#free
   }
 
   fits(need: ExactAmounts): boolean {
-    return fitsIn(need, this.free)
+    return fitsIn(need, this.#free)
   }
 
   /** A unit of this key is left, and the vCPU that a unit does not hold. */
   hasUnit(key: string | null, need: ExactAmounts): boolean {
-    return (this.#unitsOf(key)?.target ?? 0) >= 1 && need.vcpuMilli <= this.free.vcpuMilli
+    return (this.#unitsOf(key)?.target ?? 0) >= 1 && need.vcpuMilli <= this.#free.vcpuMilli
   }
 
   /** It would fit if pools gave up what they hold. */
   fitsWithoutPools(need: ExactAmounts): boolean {
-    return fitsIn(
-      need,
-      this.#freeAnd((units) => units.held),
+    return (
+      this.#pools.length > 0 &&
+      fitsIn(
+        need,
+        this.#freeAnd((units) => units.held),
+      )
     )
   }
 
   take(need: ExactAmounts): void {
-    this.#reserved = plus(this.#reserved, need)
+    this.#free = minus(this.#free, need)
   }
 
   takeUnit(key: string, need: ExactAmounts): void {
@@ -78,6 +79,17 @@ export class HostRoom {
     units.target -= 1
     units.held -= 1
     this.take({ ...need, memoryMb: 0, diskGb: 0 })
+  }
+
+  /** Could it keep what comes free for this one? Not while it keeps it for another. */
+  mayKeepFor(need: ExactAmounts): boolean {
+    return !this.#kept && fitsIn(need, this.#capacity)
+  }
+
+  /** What comes free here is this one's: the rest of the plan finds so much less. */
+  keepFor(need: ExactAmounts): void {
+    this.#kept = true
+    this.take(need)
   }
 
   /** Speaks for room that is not free yet, and lowers targets as far as that takes: of other keys first, the largest pool first. */
@@ -105,10 +117,10 @@ export class HostRoom {
   }
 
   #freeAnd(count: (units: Units) => number): ExactAmounts {
-    return this.#pools.reduce((sum, units) => plus(sum, times(units.pool.unit, count(units))), this.free)
+    return this.#pools.reduce((sum, units) => plus(sum, times(units.pool.unit, count(units))), this.#free)
   }
 
   #unitsOf(key: string | null): Units | undefined {
-    return this.#pools.find((units) => units.pool.key === key)
+    return this.#pools.length === 0 ? undefined : this.#pools.find((units) => units.pool.key === key)
   }
 }
