@@ -5,11 +5,9 @@ import { LIMITS } from './limits.ts'
 import { TimeSchema } from './sandbox.ts'
 import { closed, nullable, oneOf } from './schema.ts'
 
-export const AmountsSchema = closed({
-  vcpu: Type.Number({ minimum: 0 }),
-  memory_mb: Type.Integer({ minimum: 0 }),
-  disk_gb: Type.Integer({ minimum: 0 }),
-})
+export const amountsSchema = (options: { description?: string } = {}) =>
+  closed({ vcpu: Type.Number({ minimum: 0 }), memory_mb: Type.Integer({ minimum: 0 }), disk_gb: Type.Integer({ minimum: 0 }) }, options)
+export const AmountsSchema = amountsSchema()
 export type Amounts = Static<typeof AmountsSchema>
 
 /** A driver and what the host's probe proved of it. */

@@ -7,6 +7,7 @@ import { Authority } from '@sandglass/identity/authority'
 import type { FastifyInstance } from 'fastify'
 import { Admission } from './admission/admission.ts'
 import { apiKeyRoutes } from './api/api-keys.ts'
+import { capacityRoutes } from './api/capacity.ts'
 import { documentRoutes } from './api/documents.ts'
 import { Drain } from './api/drain.ts'
 import { eventRoutes } from './api/events.ts'
@@ -134,7 +135,7 @@ export async function startControlPlane(config: Config, world: World = realWorld
   observeRequests(app, world, metrics)
   const admission = new Admission(config.rates, world.monotonicMs)
   const routes = { ...context, keyUsage, admission }
-  for (const register of [sandboxRoutes, operationRoutes, templateRoutes, hostRoutes, joinTokenRoutes, apiKeyRoutes]) {
+  for (const register of [sandboxRoutes, operationRoutes, templateRoutes, hostRoutes, joinTokenRoutes, capacityRoutes, apiKeyRoutes]) {
     await app.register(async (scope) => register(scope, routes))
   }
   await app.register(async (scope) => eventRoutes(scope, routes, feed))

@@ -1,4 +1,7 @@
 /** The client object: base URL and key. There is no other state, and none of it is global. */
+import { type Capacity, CapacitySchema } from '@sandglass/contract/capacity'
+import { type Quota, QuotaSchema } from '@sandglass/contract/quota'
+import { parserOf } from '@sandglass/contract/schema'
 import { ApiKeys } from './api-keys.ts'
 import { type ChangeGap, changeEvents, type EventsOptions, type SandboxChange } from './events.ts'
 import { Hosts } from './hosts.ts'
@@ -6,7 +9,7 @@ import { JoinTokens } from './join-tokens.ts'
 import { Operations } from './operations.ts'
 import { type Connection, findConnection, processSurroundings } from './profile.ts'
 import { Templates } from './templates.ts'
-import { type TraceparentSource, Transport } from './transport.ts'
+import { type CallOptions, type TraceparentSource, Transport } from './transport.ts'
 import { realWorld, type World } from './world.ts'
 
 export type SandglassOptions = Partial<Connection> & {
@@ -15,6 +18,9 @@ export type SandglassOptions = Partial<Connection> & {
   /** Time, chance and network; for tests. */
   readonly world?: World
 }
+
+const capacityParser = parserOf(CapacitySchema)
+const quotaParser = parserOf(QuotaSchema)
 
 export class Sandglass {
   /** Base URL of the API, without a slash at its end: of several replicas the first that was named. */
@@ -48,5 +54,18 @@ export class Sandglass {
    */
   events(options: EventsOptions = {}): AsyncGenerator<SandboxChange | ChangeGap, void, undefined> {
     return changeEvents(this.transport, this.url, options)
+  }
+
+  /**
+   * What the fleet offers and what waits for it; for operators.
+   * @throws SandglassError `forbidden` unless the key is an operator's
+   */
+  capacity(options: CallOptions = {}): Promise<Capacity> {
+    return this.transport.json({ ...options, method: 'GET', url: `${this.url}/v1/capacity`, repeatable: true }, capacityParser)
+  }
+
+  /** What the key's tenant may hold, and holds. */
+  quotas(options: CallOptions = {}): Promise<Quota> {
+    return this.transport.json({ ...options, method: 'GET', url: `${this.url}/v1/quotas`, repeatable: true }, quotaParser)
   }
 }

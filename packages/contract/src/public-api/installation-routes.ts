@@ -1,5 +1,7 @@
-/** What an installation has: templates and API keys. Hosts stand apart (host-routes.ts). */
+/** What an installation has: templates, API keys, room, and what a tenant may hold of it. Hosts stand apart (host-routes.ts). */
 import { CreateApiKeySchema, CreatedApiKeySchema } from '../api-key.ts'
+import { CapacitySchema } from '../capacity.ts'
+import { QuotaSchema } from '../quota.ts'
 import { TemplateSchema } from '../template.ts'
 import { ApiKeyListSchema, PageQuerySchema, TemplateListSchema } from './lists.ts'
 import { api, type PublicRoute } from './public-route.ts'
@@ -23,6 +25,24 @@ export const INSTALLATION_ROUTES = {
     summary: 'Read a template',
     responses: { 200: TemplateSchema },
     errors: [...api, 'template_not_found'],
+  },
+  getQuotas: {
+    method: 'GET',
+    path: '/v1/quotas',
+    server: 'control-plane',
+    role: 'viewer',
+    summary: 'Read what the tenant of the key may hold, and holds',
+    responses: { 200: QuotaSchema },
+    errors: api,
+  },
+  getCapacity: {
+    method: 'GET',
+    path: '/v1/capacity',
+    server: 'control-plane',
+    role: 'operator',
+    summary: 'Read what the fleet offers and what waits for it',
+    responses: { 200: CapacitySchema },
+    errors: api,
   },
   createApiKey: {
     method: 'POST',
