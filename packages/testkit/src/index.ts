@@ -1,3 +1,4 @@
+export { type FleetRows, insertFleet, renewFleet } from './fleet-rows.ts'
 export { freePort } from './free-port.ts'
 export { type Holdings, holdings, leaks } from './leak-check.ts'
 export { startTestPostgres, type TestPostgres } from './postgres.ts'

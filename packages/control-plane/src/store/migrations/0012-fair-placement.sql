@@ -13,3 +13,5 @@ DROP INDEX sandboxes_pending;
 CREATE INDEX sandboxes_pending ON sandboxes (tenant_id, coalesce(wanted_since, created_at)) WHERE observed = 'pending' AND desired = 'running';
 -- Where a tenant's sandboxes are, for their spread over hosts and zones.
 CREATE INDEX assignments_live_by_tenant ON assignments (tenant_id, host_id) WHERE released_at IS NULL;
+-- What is not over, by where it is: how many there are of each, and which are starting.
+CREATE INDEX sandboxes_unfinished ON sandboxes (observed) WHERE observed <> 'terminated';

@@ -1,1 +1,1 @@
-SELECT observed, count(*) AS sandboxes FROM sandglass.sandboxes WHERE desired <> 'deleted' OR observed <> 'terminated' GROUP BY observed
+SELECT observed, count(*) AS sandboxes FROM sandglass.sandboxes WHERE observed <> 'terminated' GROUP BY observed
