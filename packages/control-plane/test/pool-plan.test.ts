@@ -77,6 +77,23 @@ describe('demand', () => {
     assert.deepEqual(targets({ hosts: [offer('a'), offer('b'), offer('c')], demand: [demand({ recent: 60 })] }), ['a 6', 'b 6', 'c 6'])
   })
 
+  test('that is small is kept on few hosts, of different zones, and not on each', () => {
+    const hosts = Array.from({ length: 30 }, (_, index) => offer(`h${String(index).padStart(2, '0')}`, { zone: `z${index % 3}` }))
+    const changes = targets({ hosts, demand: [demand({ arrivals: 12, recent: 10 })] })
+    assert.equal(changes.length, 3)
+    assert.ok(changes.every((change) => change.endsWith(' 1')))
+    assert.equal(new Set(changes.map((change) => Number(change.slice(1, 3)) % 3)).size, 3)
+    const uneven = targets({ hosts, demand: [demand({ recent: 105 })] }).map((change) => Number(change.split(' ')[1]))
+    assert.deepEqual([uneven.length, uneven.reduce((sum, target) => sum + target, 0), Math.max(...uneven)], [30, 32, 2])
+  })
+
+  test('of another key is kept on other hosts', () => {
+    const hosts = Array.from({ length: 100 }, (_, index) => offer(`h${String(index).padStart(2, '0')}`))
+    const hostsOf = (memory_mb: number) =>
+      targets({ hosts, demand: [demand({ amounts: { vcpuMilli: 100, memoryMb: memory_mb, diskGb: 1 }, recent: 10 })] }).join()
+    assert.notEqual(hostsOf(128), hostsOf(256))
+  })
+
   test('that is too small makes no pool, and adds nothing to a floor that covers it', () => {
     assert.deepEqual(targets({ demand: [demand({ arrivals: 2, recent: 2 })] }), [])
     assert.deepEqual(targets({ demand: [demand({ arrivals: 2, recent: 2 })], floors: [floor(2)] }), ['a 2'])
