@@ -115,6 +115,58 @@ const GUARDS: readonly Guard[] = [
     },
   },
   {
+    name: 'place.sum',
+    says: 'what is placed on a host together is reserved together',
+    off: [{ file: 'services/place-sandbox.ts', replace: 'inOrder.map(reservedFor)', by: 'inOrder.slice(0, 1).map(reservedFor)' }],
+    scenario: async (rig) => {
+      const host = await rig.host({ starts: ['hang'] })
+      await cordon(rig, host.id)
+      const ids = await Promise.all([1, 2, 3].map(async () => (await rig.create({}, { wait: 0 })).body.id))
+      await operate(rig, `${host.id}/uncordon`)
+      await until('all to be placed', async () => (await Promise.all(ids.map((id) => live(rig, id)))).every((one) => one.length === 1))
+      assert.equal(await reservedMb(rig), 3 * 512)
+    },
+  },
+  {
+    name: 'place.turn',
+    says: 'one tenant’s burst does not take the turn of another one’s single create',
+    off: [{ file: 'domain/placement/fair-order.ts', replace: 'share(line.holds, fleet) / line.weight - aged(head)', by: '-head.ageMs' }],
+    scenario: async (rig) => {
+      const host = await rig.host({ capacity: { vcpu: 4, memory_mb: 1_024, disk_gb: 100 }, starts: ['hang'] })
+      await cordon(rig, host.id)
+      for (let count = 0; count < 4; count += 1) await rig.create({}, { wait: 0 })
+      const single = (await rig.create({}, { wait: 0, key: await rig.newKey('other', 'member') })).body.id
+      await operate(rig, `${host.id}/uncordon`)
+      await until('the room to be given away', async () => (await reservedMb(rig)) === 1_024)
+      assert.equal((await live(rig, single)).length, 1)
+    },
+  },
+  {
+    name: 'quota.take',
+    says: 'a create past the quota is refused',
+    off: [{ file: 'store/sql/quotas/take.sql', replace: 'AND running_sandboxes_used + 1 <= running_sandboxes_limit', by: '' }],
+    scenario: async (rig) => {
+      await rig.rows('UPDATE sandglass.quotas SET running_sandboxes_limit = 2')
+      const answers = await Promise.all(Array.from({ length: 6 }, () => rig.create({}, { wait: 0 })))
+      assert.deepEqual(answers.map(({ status }) => status).toSorted(), [202, 202, 429, 429, 429, 429])
+    },
+  },
+  {
+    name: 'quota.back',
+    says: 'a quota is given back once, however often an end is told',
+    off: [{ file: 'store/sql/sandboxes/drop-quota.sql', replace: 'AND quota_held', by: '' }],
+    scenario: async (rig) => {
+      await rig.host()
+      const [first, second] = [(await rig.create()).body.id, (await rig.create()).body.id]
+      await rig.run('stop', first)
+      await rig.db.transaction(async (tx) => {
+        const row = await rig.modules.sandboxes.lockSandbox(tx, first)
+        if (row !== undefined) await rig.modules.quotas.giveQuotaBack(tx, row, 'kept')
+      })
+      assert.deepEqual([await quotaMb(rig), (await live(rig, second)).length], [512, 1])
+    },
+  },
+  {
     name: 'bump.delete',
     says: 'a delete makes a start that is on its way stale',
     off: [

@@ -71,6 +71,8 @@ type Modules = {
   readonly events: typeof import('../src/store/events.ts')
   readonly sweeper: typeof import('../src/reconcilers/host-lease-sweeper.ts')
   readonly catalogue: typeof import('../src/metrics/catalogue.ts')
+  readonly quotas: typeof import('../src/store/quotas.ts')
+  readonly sandboxes: typeof import('../src/store/sandboxes.ts')
 }
 
 async function loadModules(source: string): Promise<Modules> {
@@ -84,6 +86,8 @@ async function loadModules(source: string): Promise<Modules> {
     events: await load('store/events.ts'),
     sweeper: await load('reconcilers/host-lease-sweeper.ts'),
     catalogue: await load('metrics/catalogue.ts'),
+    quotas: await load('store/quotas.ts'),
+    sandboxes: await load('store/sandboxes.ts'),
   }
 }
 

@@ -24,6 +24,22 @@ test('100 parallel creates at quota 10 give exactly 10', async () => {
   assert.equal((await rig.create()).status, 201)
 })
 
+test('each resource is exact too, over two control planes', async () => {
+  await using first = await startRig(postgres.current)
+  await using second = await startRig(postgres.current, { twinOf: first })
+  for (const limit of ['vcpu_milli_limit = 10 * 500', 'memory_mb_limit = 10 * 512', 'disk_gb_limit = 10 * 2']) {
+    await first.rows(`UPDATE sandglass.quotas SET ${limit}`)
+    const answers = await Promise.all(Array.from({ length: 40 }, (_, index) => (index % 2 === 0 ? first : second).create({}, { wait: 0 })))
+    const made = answers.filter(({ status }) => status === 202)
+    assert.deepEqual([made.length, answers.filter(({ status }) => status === 429).length], [10, 30], limit)
+    await Promise.all(made.map(({ body }, index) => (index % 2 === 0 ? second : first).remove(body.id)))
+    await first.rows('UPDATE sandglass.quotas SET vcpu_milli_limit = 1000000, memory_mb_limit = 1000000, disk_gb_limit = 1000000')
+  }
+  assert.deepEqual(await first.rows('SELECT vcpu_milli_used::int AS vcpu, memory_mb_used::int AS memory, disk_gb_used::int AS disk FROM sandglass.quotas'), [
+    { vcpu: 0, memory: 0, disk: 0 },
+  ])
+})
+
 test('resources are counted each, and the one that is short is named', async () => {
   await using rig = await startRig(postgres.current)
   await rig.rows('UPDATE sandglass.quotas SET vcpu_milli_limit = 1500, memory_mb_limit = 2000, disk_gb_limit = 9')
