@@ -67,6 +67,7 @@ test('quota shows what is used of each limit', async () => {
   await using server = await ScriptedServer.start()
   server.on('GET', /^\/v1\/quotas$/, () => ({ status: 200, json: QUOTA }))
   const text = (await run(server, ['quota'])).stdout.toString()
-  for (const line of [/^running sandboxes +3 of 1,000$/m, /^vCPU +1\.5 of 4,000$/m, /^memory +1,536 of 4,194,304 MB$/m, /^weight +2$/m]) assert.match(text, line)
+  for (const line of [/^running sandboxes +3 of 1,000$/m, /^vCPU +1\.5 of 4,000$/m, /^memory +1,536 of 4,194,304 MB$/m, /^weight +2$/m])
+    assert.match(text, line)
   assert.deepEqual(JSON.parse((await run(server, ['quota', '--json'])).stdout.toString()), QUOTA)
 })
