@@ -80,6 +80,20 @@ export const DEFAULT_TIMING: Timing = {
   eventHoldMs: 10_000,
 }
 
+/** For tests: a lease can be shortened, and everything that is counted with it in proportion, so that what makes a fence safe still holds. */
+const SHORTEST_LEASE_MS = 3_000
+
+export function leaseTiming(leaseMs: number): Pick<Timing, 'leaseMs' | 'renewPeriodMs' | 'fenceGraceMs' | 'fencePollMs' | 'fenceGapMs'> {
+  const shortened = (ms: number): number => Math.round((ms * leaseMs) / LIMITS.leaseMs)
+  return {
+    leaseMs,
+    renewPeriodMs: shortened(LIMITS.renewPeriodMs),
+    fenceGraceMs: shortened(LIMITS.fenceGraceMs),
+    fencePollMs: shortened(LIMITS.fencePollMs),
+    fenceGapMs: shortened(LIMITS.fenceGapMs),
+  }
+}
+
 export type PoolSettings = {
   /** False: every pool is emptied, and none is made. */
   readonly enabled: boolean
@@ -199,7 +213,7 @@ export function configFrom(environment: Environment): Config {
       memoryShare: number('SANDGLASS_POOL_MEMORY_SHARE', 0.5, 0, 1),
     },
     placement: { hostLossHeadroom: flag('SANDGLASS_PLACEMENT_HEADROOM') },
-    timing: DEFAULT_TIMING,
+    timing: { ...DEFAULT_TIMING, ...leaseTiming(number('SANDGLASS_LEASE_MS', LIMITS.leaseMs, SHORTEST_LEASE_MS, LIMITS.leaseMs)) },
     rates: {
       keyRequests: number('SANDGLASS_RATE_KEY_REQUESTS', DEFAULT_RATES.keyRequests, 1, 1e9),
       tenantRequests: number('SANDGLASS_RATE_TENANT_REQUESTS', DEFAULT_RATES.tenantRequests, 1, 1e9),

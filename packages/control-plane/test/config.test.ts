@@ -37,6 +37,12 @@ test('gateways are one or several', () => {
   assert.deepEqual(configFrom({ ...good, SANDGLASS_GATEWAY_URL: 'http://g1:1,http://g2:2/' }).gatewayUrls, ['http://g1:1', 'http://g2:2'])
 })
 
+test('a lease that is shortened for tests keeps its proportions, and none is prolonged', () => {
+  const { leaseMs, renewPeriodMs, fenceGraceMs } = configFrom({ ...good, SANDGLASS_LEASE_MS: '6000' }).timing
+  assert.deepEqual({ leaseMs, renewPeriodMs, fenceGraceMs }, { leaseMs: 6_000, renewPeriodMs: 1_000, fenceGraceMs: 2_000 })
+  assert.throws(() => configFrom({ ...good, SANDGLASS_LEASE_MS: '60000' }), /SANDGLASS_LEASE_MS must be a number/)
+})
+
 test('floors of pools are read one by one', () => {
   const floors = (text: string) => configFrom({ ...good, SANDGLASS_POOL_FLOOR: '3', SANDGLASS_POOL_FLOOR_SPECS: text }).pools.floors
   assert.deepEqual(

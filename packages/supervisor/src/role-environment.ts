@@ -64,6 +64,7 @@ const PASSED_ON: Readonly<Record<RoleName, readonly string[]>> = {
     'SANDGLASS_POOL_FLOOR_SPECS',
     'SANDGLASS_POOL_CEILING',
     'SANDGLASS_POOL_MEMORY_SHARE',
+    'SANDGLASS_LEASE_MS',
   ],
   gateway: ['SANDGLASS_ORIGINS'],
   'host-agent': [
