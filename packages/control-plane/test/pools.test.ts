@@ -4,6 +4,7 @@ import { describe, test } from 'node:test'
 import type { SimulatedHost } from '@sandglass/testkit'
 import { until } from '@sandglass/testkit'
 import { reconcileReleases } from '../src/reconcilers/release.ts'
+import { fencePools, resizePool } from '../src/store/pools.ts'
 import { type Rig, type RigOptions, startRig, usePostgres } from './harness.ts'
 
 const postgres = usePostgres()
@@ -149,6 +150,43 @@ describe('a pool', () => {
     await assertExact(rig)
     await host.leave()
   })
+
+  for (const [what, change, fence] of [
+    ['a fence', 'target = 3, held = 3, version = version + 1', true],
+    ['a change of its target', 'held = 2', false],
+  ] as const) {
+    test(`is counted as it is by ${what} that waits for a change under way`, async () => {
+      await using rig = await startRig(postgres.current, pooled(2))
+      const host = await rig.host()
+      await idle(rig, 2)
+      await rig.stop()
+      // What a shrink took is still held.
+      if (!fence) await rig.rows('UPDATE sandglass.pools SET held = 3')
+      if (!fence) await rig.rows('UPDATE sandglass.host_capacity SET memory_mb_reserved = 1536, disk_gb_reserved = 6')
+      const [{ key, version } = assert.fail('no pool')] = await rig.rows<{ key: string; version: number }>('SELECT key, version::int FROM sandglass.pools')
+      const holder = await rig.sql.connect()
+      try {
+        await holder.query('BEGIN')
+        await holder.query(`UPDATE sandglass.pools SET ${change}`)
+        await holder.query(`UPDATE sandglass.host_capacity SET memory_mb_reserved = ${fence ? 1536 : 1024}, disk_gb_reserved = ${fence ? 6 : 4}`)
+        await rig.rows('UPDATE sandglass.host_leases SET epoch = epoch + $1', [fence ? 1 : 0])
+        const at = { hostId: host.id, key, epoch: 1, version }
+        const waiting = rig.db.transaction<unknown>((tx) => (fence ? fencePools(tx, host.id) : resizePool(tx, at, 4)))
+        const waits = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        await until('it to wait', async () => (await rig.rows(waits))[0])
+        await holder.query('COMMIT')
+        await waiting
+      } finally {
+        holder.release()
+      }
+      assert.deepEqual(
+        (await poolRows(rig)).map(({ target, held }) => [target, held]),
+        [fence ? [0, 0] : [4, 4]],
+      )
+      await assertExact(rig)
+      await host.leave()
+    })
+  }
 
   test('begins anew with its host', async () => {
     await using rig = await startRig(postgres.current, pooled(2))

@@ -35,6 +35,7 @@ const ensure = statement('pools/ensure')
 const resize = statement<{ added: number; memory_mb: number; disk_gb: number }>('pools/resize')
 const acknowledge = statement<{ freed: number }>('pools/acknowledge')
 const fenced = statement<{ host_id: string }>('pools/fenced')
+const lockFenced = statement('pools/lock-fenced')
 const fence = statement<{ fenced: number }>('pools/fence')
 const dueOrders = statement<DuePoolOrder>('pools/due-orders')
 const list = statement<PoolRow>('pools/list')
@@ -67,7 +68,10 @@ export const hostsWithFencedPools = async (db: Queryable, hostId: string | undef
   (await db.run(fenced, [hostId ?? null])).map((row) => row.host_id)
 
 /** @returns how many pools the host's newer epoch emptied */
-export const fencePools = async (tx: Transaction, hostId: string): Promise<number> => (await tx.run(fence, [hostId]))[0]?.fenced ?? 0
+export async function fencePools(tx: Transaction, hostId: string): Promise<number> {
+  await tx.run(lockFenced, [hostId])
+  return (await tx.run(fence, [hostId]))[0]?.fenced ?? 0
+}
 
 export const duePoolOrders = async (db: Queryable, hostId: string): Promise<DuePoolOrder[]> => await db.run(dueOrders, [hostId])
 

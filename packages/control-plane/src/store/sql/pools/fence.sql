@@ -1,4 +1,5 @@
--- The host began anew: no member of an earlier epoch is left, and what was held for them is free. Only rows of an earlier epoch than the host's.
+-- The host began anew, or was fenced: no member of an earlier epoch counts, and what was held for them is free. Only rows of an earlier epoch than the host's,
+-- which lock-fenced.sql has locked.
 WITH lease AS (
   SELECT host_id, epoch FROM sandglass.host_leases WHERE host_id = $1 FOR SHARE
 ), fenced AS (
