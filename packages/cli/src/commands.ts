@@ -3,7 +3,7 @@ import type { CommandEntry } from './command.ts'
 
 export const COMMANDS: readonly CommandEntry[] = [
   { name: 'up', summary: 'start the installation on this machine', load: () => import('./commands/up.ts') },
-  { name: 'down', summary: 'stop it; sandboxes go on unless --sandboxes', load: () => import('./commands/down.ts') },
+  { name: 'down', summary: 'stop it; sandboxes stay unless --sandboxes', load: () => import('./commands/down.ts') },
   { name: 'status', summary: 'roles, hosts, capacity, last failures', load: () => import('./commands/status.ts') },
   { name: 'logs', summary: 'what the roles wrote', load: () => import('./commands/logs.ts') },
   { name: 'run', summary: 'create a sandbox, run a command, delete it', load: () => import('./commands/run.ts') },

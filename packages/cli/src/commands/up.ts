@@ -22,7 +22,7 @@ export const command: Command = {
   help: `Starts control plane, gateway, host agent and Postgres under supervision, waits until they are ready, and writes the profile that
 other commands use. State lives in SANDGLASS_HOME (/var/lib/sandglass). Needs root. Twice is fine.
 
-  --detach, -d       come back when it is ready; without it Ctrl-C stops it again (sandboxes go on, see down)
+  --detach, -d       come back when it is ready; without it Ctrl-C stops it again (sandboxes stay, see down)
   --api-port N       default SANDGLASS_API_PORT, the last one used, 7070
   --gateway-port N   default SANDGLASS_GATEWAY_PORT, the last one used, 7071
   --host ADDRESS     address to listen on, default 127.0.0.1
@@ -91,7 +91,7 @@ async function stayInFront(io: Io, home: string): Promise<number> {
     }
   })
   if (!stopped) return 0
-  await io.stderr.write('stopping; sandboxes go on (sandglass down --sandboxes ends them)\n')
+  await io.stderr.write('stopping; sandboxes stay (sandglass down --sandboxes ends them)\n')
   await stopInstallation({ env: process.env, sandboxes: false })
   return 0
 }
