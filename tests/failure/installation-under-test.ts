@@ -47,6 +47,11 @@ export class InstallationUnderTest implements AsyncDisposable {
     return ['supervisor', role].map((name) => `--- ${name}.log\n${endOf(join(this.home, 'log', `${name}.log`))}`).join('\n')
   }
 
+  /** Sandboxes stay. */
+  async down(): Promise<void> {
+    await this.#installation.ok(['down'])
+  }
+
   async up(): Promise<void> {
     await this.#installation.ok(['up', '--detach'])
   }

@@ -69,7 +69,7 @@ function names(text: string, directory: string): boolean {
 }
 
 /** The first eight hexadecimal digits of the SHA-256 of its home's path. */
-const nameOfHome = (home: string): string => createHash('sha256').update(home).digest('hex').slice(0, 8)
+export const nameOfHome = (home: string): string => createHash('sha256').update(home).digest('hex').slice(0, 8)
 
 /** What the warden of an installation keeps: lock, socket, deadline. */
 const wardenPlace = ({ home, name }: Installation): string => join('/run/sandglass', name ?? nameOfHome(home))
