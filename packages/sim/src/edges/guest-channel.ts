@@ -125,6 +125,7 @@ class GuestSession {
 
   async exchange(_method: string, path: string, body?: unknown): Promise<{ status: number; body: Buffer }> {
     const status = await this.#machine.step(`asks a guest ${path}`, () => {
+      if (this.#runtime.frozen) throw new CodedError('client_timeout', 'The guest agent did not answer in time.')
       if (!this.open) throw new CodedError('lost_contact', 'The guest agent broke off.')
       return path === '/v1/identity' ? this.#machine.identify(this.#name, this.#runtime, body) : 200
     })

@@ -10,5 +10,10 @@ export function httpDialler(): (url: URL, request: HttpRequest) => Promise<Answe
   const actor = presentActor()
   const { network, name } = presentMachine()
   return (url, { headers, body, signal }) =>
-    network.send({ end: name, actor }, { method: body === undefined ? 'GET' : 'POST', url: `${url.pathname}${url.search}`, headers, body }, signal)
+    network.send(
+      { end: name, actor },
+      { method: body === undefined ? 'GET' : 'POST', url: `${url.pathname}${url.search}`, headers, body },
+      signal,
+      network.named(url.hostname),
+    )
 }

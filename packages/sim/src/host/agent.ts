@@ -1,5 +1,6 @@
 /** One run of the real host agent (packages/host-agent/src/agent.ts) on a simulated machine. */
 
+import { LIMITS } from '@sandglass/contract'
 import { startAgent } from '@sandglass/host-agent/agent'
 import type { CrashPoint } from '@sandglass/host-agent/faults/crash-point'
 import type { Log, LogFields } from '@sandglass/host-agent/log'
@@ -28,14 +29,17 @@ export function runAgent(machine: Machine, reach: Reach): void {
   })
 }
 
-function configurationOf({ name, capacity }: Machine): Parameters<typeof startAgent>[0] {
+function configurationOf({ name, capacity, network }: Machine): Parameters<typeof startAgent>[0] {
   return {
-    controlUrls: ['http://control-plane.simulated'],
+    controlUrls: network.urls,
     hostTokenFile: '/simulated/host.token',
     gatewayTokenSha256File: '/simulated/gateway.token.sha256',
     stateDir: '/simulated/host',
     runsc: '/simulated/runsc',
     guestAgent: '/simulated/guest-agent',
+    warden: '/simulated/warden',
+    runDir: '/simulated/run',
+    renewalMs: LIMITS.leaseMs - LIMITS.leaseMarginMs,
     templatesDir: '/simulated/templates',
     installation: 'simulated',
     hostName: name,
@@ -43,6 +47,7 @@ function configurationOf({ name, capacity }: Machine): Parameters<typeof startAg
     dataPlaneHost: '127.0.0.1',
     dataPlanePort: 0,
     healthPort: 0,
+    reserve: { cpus: 0, memoryMb: 0, diskGb: 0 },
     fakeDriver: true,
     crashAt: undefined,
   }

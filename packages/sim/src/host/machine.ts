@@ -10,6 +10,7 @@ import type { Network } from '../network/network.ts'
 import { Disk } from './disk.ts'
 import { identityOf } from './identity.ts'
 import type { Runtime } from './runtime.ts'
+import { SimulatedWarden } from './warden.ts'
 
 export const TEMPLATE = { name: 'base', digest: `sha256:${'a'.repeat(64)}` }
 
@@ -23,6 +24,7 @@ export class Machine {
   readonly network: Network
   readonly clock: Clockwork
   readonly disk: Disk
+  readonly warden: SimulatedWarden
   readonly runtimes = new Map<string, Runtime>()
   readonly directories = new Set<string>()
   readonly capacity: { readonly vcpu: number; readonly memory_mb: number; readonly disk_gb: number }
@@ -44,6 +46,11 @@ export class Machine {
     this.capacity = capacity
     this.clock = new Clockwork(1 + world.random.between(-0.001, 0.001), 0)
     this.disk = new Disk(this)
+    this.warden = new SimulatedWarden(world, {
+      runtimes: { freeze: () => this.#setFrozen(true), thaw: () => this.#setFrozen(false) },
+      onMachine: (worldMs) => this.clock.monotonicMs(worldMs),
+      worldMs: (localMs) => this.clock.worldMs(localMs),
+    })
     this.#bootId = this.#newBootId()
   }
 
@@ -128,10 +135,14 @@ export class Machine {
     this.#isUp = true
     this.#bootId = this.#newBootId()
     this.clock.reboot(this.world.nowMs)
+    this.warden.reset()
   }
 
   /** @param over the launcher came to its end, with the runtime up or without it */
   launch(name: string, memoryMb: number, over: () => void): void {
+    const actor = presentActor()
+    if (!actor.alive) return
+    if (!this.warden.isOpen) throw new Error('the gate of the warden is closed')
     const { random } = this.world
     const runtime: Runtime = {
       name,
@@ -144,9 +155,10 @@ export class Machine {
     }
     this.runtimes.set(name, runtime)
     this.world.at(random.between(20, 400) * this.slowness, undefined, 'a runtime comes up', () => {
-      over()
+      this.world.at(0, actor, 'a launcher is over', over)
       if (this.runtimes.get(name) !== runtime) return
       runtime.state = 'running'
+      runtime.frozen = this.warden.frozen
       this.world.note(this.name, `${name} runs`)
       this.#dial(name)
     })
@@ -179,10 +191,18 @@ export class Machine {
     return 200
   }
 
+  #setFrozen(frozen: boolean): void {
+    this.world.note(this.name, `its warden ${frozen ? 'freezes' : 'thaws'} ${this.runtimes.size} runtimes`)
+    for (const [name, runtime] of this.runtimes) {
+      if (runtime.state === 'running') runtime.frozen = frozen
+      if (!frozen) this.#dial(name)
+    }
+  }
+
   #dial(name: string): void {
     const runtime = this.runtimes.get(name)
     const channel = this.#channels.get(name)
-    if (runtime?.state !== 'running' || channel === undefined || runtime.silent) return
+    if (runtime?.state !== 'running' || runtime.frozen || channel === undefined || runtime.silent) return
     this.world.at(this.world.random.between(1, 30), channel.actor, 'a guest dials', () => {
       if (this.#channels.get(name) === channel && this.runtimes.get(name) === runtime) channel.hear(runtime)
     })

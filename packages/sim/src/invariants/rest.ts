@@ -9,7 +9,8 @@ export function restless(now: Snapshot, machines: readonly Machine[]): string | 
     const reason = restlessSandbox(now, sandbox, machines)
     if (reason !== undefined) return `${sandbox.id} (wanted ${sandbox.desired}, ${sandbox.observed}, generation ${sandbox.generation}): ${reason}`
   }
-  for (const { id, kind, status } of now.operations) if (status === 'pending') return `operation ${id} (${kind}) is pending`
+  const waiting = new Set(now.sandboxes.filter((sandbox) => hasNoRoom(now, sandbox)).map(({ operation_id }) => operation_id))
+  for (const { id, kind, status } of now.operations) if (status === 'pending' && !waiting.has(id)) return `operation ${id} (${kind}) is pending`
   for (const machine of machines) {
     const reason = restlessMachine(now, machine)
     if (reason !== undefined) return reason
@@ -19,10 +20,17 @@ export function restless(now: Snapshot, machines: readonly Machine[]): string | 
   return undefined
 }
 
+/** It waits, and rightly so: every host is full, and not of idle members. */
+function hasNoRoom(now: Snapshot, sandbox: SandboxState): boolean {
+  if (sandbox.observed !== 'pending' || sandbox.waits?.startsWith('no_capacity') !== true || now.pools.some(({ held }) => held > 0)) return false
+  return now.hosts.every((host) => host.memory_mb_capacity - host.memory_mb_reserved < sandbox.memory_mb)
+}
+
 const SETTLED: Readonly<Record<string, readonly string[]>> = { running: ['ready'], stopped: ['stopped', 'failed'], deleted: ['terminated'] }
 
 function restlessSandbox(now: Snapshot, sandbox: SandboxState, machines: readonly Machine[]): string | undefined {
   if (sandbox.expired && sandbox.desired !== 'deleted') return 'its time is over'
+  if (hasNoRoom(now, sandbox)) return undefined
   if (SETTLED[sandbox.desired]?.includes(sandbox.observed) !== true) return `it is not settled${sandbox.waits === null ? '' : ` (${sandbox.waits})`}`
   const assignment = live(now).find((one) => one.sandbox === sandbox.id)
   if (sandbox.desired !== 'running') return assignment === undefined ? undefined : 'its assignment is live'

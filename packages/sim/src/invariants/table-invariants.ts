@@ -64,7 +64,10 @@ function* brokenUsage(now: Snapshot, held: readonly AssignmentState[]): Generato
     if (assignment === undefined) yield `usage of ${sandbox} is counted for generation ${generation}, which no host had`
     const isLive = held.some((one) => one.sandbox === sandbox && one.generation === generation)
     if (closedMs === null && !isLive) yield `usage of ${sandbox} generation ${generation} is still counted after its release`
-    if (closedMs !== null && isLive) yield `usage of ${sandbox} generation ${generation} is closed and its assignment is live`
+    const host = now.hosts.find(({ id }) => id === assignment?.host)
+    const isOver = assignment !== undefined && host !== undefined && host.epoch > assignment.epoch
+    if (closedMs !== null && isLive && !isOver) yield `usage of ${sandbox} generation ${generation} is closed and its assignment is live`
+    if (closedMs === null && isOver && !host.held) yield `usage of ${sandbox} generation ${generation} is counted behind the fence of ${host.name}`
     const next = now.usage[index + 1]
     if (next?.sandbox === sandbox && (closedMs === null || closedMs > next.opened_ms)) yield `usage intervals of ${sandbox} overlap`
   }

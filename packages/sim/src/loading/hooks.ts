@@ -27,6 +27,8 @@ const EDGES: Readonly<Record<string, string>> = {
   'host-agent/src/control/http-dialler.ts': edge('http-dialler.ts'),
   'host-agent/src/guest/guest-channel.ts': edge('guest-channel.ts'),
   'host-agent/src/lifecycle/make-directories.ts': edge('make-directories.ts'),
+  'host-agent/src/warden/warden-process.ts': edge('warden-process.ts'),
+  'host-agent/src/warden/unenforced.ts': edge('unenforced.ts'),
   'host-agent/src/census/take-census.ts': edge('take-census.ts'),
 }
 

@@ -40,6 +40,19 @@ export class Network {
     this.#replicas = replicas
   }
 
+  /** Of every control plane. */
+  get urls(): [string, ...string[]] {
+    const [first = '', ...others] = this.#replicas.map(({ name }) => `http://${name}`)
+    return [first, ...others]
+  }
+
+  /** @throws Error when no control plane is called so */
+  named(name: string): Replica {
+    const found = this.#replicas.find((replica) => replica.name === name)
+    if (found === undefined) throw new Error(`there is no control plane ${name}`)
+    return found
+  }
+
   /** Nothing passes between the two until `heal`. */
   cut(end: string, replica: string): void {
     this.world.note('network', `cuts ${end} from ${replica}`)
@@ -126,6 +139,7 @@ export class Network {
   ): void {
     let stream: AnswerStream | undefined
     let lastMs = 0
+    let left = false
     const inOrder = (act: () => void): void => {
       lastMs = Math.max(lastMs, this.world.nowMs + this.#delayMs())
       this.#pass(from.end, to.name, lastMs - this.world.nowMs, 0, () => this.world.at(0, from.actor, 'a line of a watch', act))
@@ -140,7 +154,8 @@ export class Network {
       data: (chunk) => {
         const line = Buffer.from(chunk)
         if (/"type":"(start|end|pool)"/.test(line.toString('utf8'))) this.#remember(from.end, line)
-        inOrder(() => stream?.push(line))
+        if (left) this.#pass(from.end, to.name, this.#delayMs(), 0, () => close())
+        else inOrder(() => stream?.push(line))
       },
       end: (failure) => {
         if (stream === undefined) settle(() => reject(failure ?? reset()), 1)
@@ -148,6 +163,8 @@ export class Network {
       },
     })
     const leave = (): void => {
+      // Whoever writes to one that is gone is told so, should it not have heard.
+      left = true
       stream?.end(signal.reason)
       this.#pass(from.end, to.name, this.#delayMs(), 0, close)
     }

@@ -39,6 +39,7 @@ export function replicaConfig({ poolFloor }: { readonly poolFloor: number }): Co
     allowedOrigins: new Set(),
     openapiFile: join(import.meta.dirname, '../../../../openapi/openapi.json'),
     pools: { enabled: poolFloor > 0, floors: [{ driver: 'fake', template: TEMPLATE.name, resources, count: poolFloor }], ceiling: 2, memoryShare: 0.5 },
+    placement: { hostLossHeadroom: false },
     timing: { ...DEFAULT_TIMING, sweepMs: SWEEP_MS, startTimeoutMs: 12_000 },
     rates: DEFAULT_RATES,
   }
