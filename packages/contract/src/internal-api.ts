@@ -40,6 +40,8 @@ export type Access = Static<typeof AccessSchema>
 export const FeedEventSchema = Type.Union([
   closed({ type: Type.Literal('key_revoked'), api_key_id: Type.String() }),
   closed({ type: Type.Literal('sandbox_changed'), sandbox_id: Type.String(), generation: Type.Integer({ minimum: 0 }) }),
+  /** Routes to this host of an epoch before this one lead nowhere; what they were for ends, or begins again elsewhere. */
+  closed({ type: Type.Literal('host_fenced'), host_id: Type.String(), epoch: Type.Integer({ minimum: 0 }) }),
   closed({ type: Type.Literal('heartbeat') }),
 ])
 export type FeedEvent = Static<typeof FeedEventSchema>

@@ -5,6 +5,7 @@ import type { Config } from './config.ts'
 import type { OperationWaiters } from './events/operation-waiters.ts'
 import type { WakeBus } from './events/wake-bus.ts'
 import type { HostDesk } from './hosts/host-desk.ts'
+import type { LeaseSightings } from './hosts/lease-sightings.ts'
 import type { TicketSigner } from './hosts/ticket-signer.ts'
 import type { RefusalLog } from './identities/refusal-log.ts'
 import type { ControlPlaneMetrics } from './metrics/catalogue.ts'
@@ -29,6 +30,7 @@ export type Context = {
   readonly joinUrl: () => string
   readonly desk: HostDesk
   readonly fleet: FleetView
+  readonly leases: LeaseSightings
   readonly templates: TemplateScan
   readonly metrics: ControlPlaneMetrics
 }

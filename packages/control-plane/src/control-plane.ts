@@ -27,6 +27,7 @@ import { OperationWaiters } from './events/operation-waiters.ts'
 import { type Wake, WakeBus } from './events/wake-bus.ts'
 import { HostDesk } from './hosts/host-desk.ts'
 import { internalHostRoutes } from './hosts/host-routes.ts'
+import { LeaseSightings } from './hosts/lease-sightings.ts'
 import { TicketSigner } from './hosts/ticket-signer.ts'
 import { IdentityDesk } from './identities/identity-desk.ts'
 import { identityRoutes } from './identities/identity-routes.ts'
@@ -93,6 +94,7 @@ export async function startControlPlane(config: Config, world: World = realWorld
   const fleet = new FleetView({ leaseMs: config.timing.leaseMs, monotonicMs: world.monotonicMs, rules: config.placement, pick: pickOf(world) })
   bus.on('placement', () => fleet.forget())
   const desk = new HostDesk()
+  const leases = new LeaseSightings(world.monotonicMs)
   const authority = new Authority(config.authorityKey)
   const refusals = new RefusalLog({
     db: db.for('hosts'),
@@ -111,6 +113,7 @@ export async function startControlPlane(config: Config, world: World = realWorld
     templates,
     desk,
     fleet,
+    leases,
     signer: new TicketSigner(config.ticketKey),
     authority,
     refusals,

@@ -80,4 +80,22 @@ describe('gateways', () => {
     await rig.stop()
     await reading
   })
+
+  test('hear of a host that another control plane fences, before what it held is released', async () => {
+    const timing = { leaseMs: 1_000, fenceGraceMs: 300, fencePollMs: 3_600_000, sweepMs: 3_600_000 }
+    await using rig = await startRig(postgres.current, { timing })
+    await rig.settled()
+    const host = await rig.host()
+    const controller = new AbortController()
+    const response = await fetch(`${rig.url}/internal/v1/feed`, { headers: { authorization: `Bearer ${rig.gatewayToken}` }, signal: controller.signal })
+    await using _twin = await startRig(postgres.current, { timing: { ...timing, fencePollMs: 50 }, twinOf: rig })
+    let heard = ''
+    for await (const text of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      heard += text
+      if (heard.includes('host_fenced')) break
+    }
+    const fenced = heard.split('\n').find((line) => line.includes('host_fenced')) ?? ''
+    assert.deepEqual(events.parse(JSON.parse(fenced)), { type: 'host_fenced', host_id: host.id, epoch: 2 })
+    controller.abort()
+  })
 })

@@ -1,5 +1,6 @@
 /** Each guard of the ownership protocol that SQL or its callers hold: its scenario passes, and fails when the guard is off. */
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import { DEFAULT_RESOURCES } from '@sandglass/contract'
 import { type SimulatedHost, type SimulatedHostOptions, until } from '@sandglass/testkit'
@@ -738,24 +739,49 @@ const GUARDS: readonly Guard[] = [
     off: [{ file: 'store/sql/routes/read.sql', replace: '- extract(epoch FROM clock_timestamp() - l.renewed_at) * 1000', by: '' }],
     scenario: async (rig) => {
       await rig.host()
-      const { body } = await rig.create()
+      const { id } = (await rig.create()).body
       await rig.rows("UPDATE sandglass.host_leases SET renewed_at = clock_timestamp() - interval '25 s'")
-      const { createHash } = await import('node:crypto')
-      const key_sha256 = createHash('sha256').update(rig.keys.member).digest('hex')
-      const ask = async () =>
-        (
-          await rig.call<{ route: { valid_for_ms: number } | null }>('POST', '/internal/v1/access', {
-            key: rig.gatewayToken,
-            body: { key_sha256, sandbox_id: body.id },
-          })
-        ).body
-      const { route } = await ask()
+      const route = await routeTo(rig, id)
       assert.ok(route !== null && route.valid_for_ms > 0 && route.valid_for_ms <= 5_000, JSON.stringify(route))
       await rig.rows("UPDATE sandglass.host_leases SET renewed_at = clock_timestamp() - interval '31 s'")
-      assert.equal((await ask()).route, null)
+      assert.equal(await routeTo(rig, id), null)
+    },
+  },
+  {
+    name: 'route.seen',
+    says: 'a route is valid no longer than an observer saw the lease to last, wherever the clock of the database is set to',
+    off: [{ file: 'internal/access.ts', replace: 'route === null || leftMs === undefined', by: 'route === null || leftMs !== null' }],
+    options: { timing: { fencePollMs: 20 }, world: { monotonicMs: () => performance.now() + aheadMs } },
+    scenario: async (rig) => {
+      aheadMs = 0
+      const host = await rig.host()
+      const { id } = (await rig.create()).body
+      await until('its renewal to be seen', async () => {
+        await host.renew()
+        await rig.rows("UPDATE sandglass.host_leases SET renewed_at = renewed_at + interval '5 h'")
+        const route = await routeTo(rig, id)
+        return route !== null && route.valid_for_ms < 30_000
+      })
+      assert.ok(((await routeTo(rig, id))?.valid_for_ms ?? 0) > 20_000)
+      aheadMs = 25_000
+      const valid = (await routeTo(rig, id))?.valid_for_ms ?? 0
+      assert.ok(valid > 0 && valid <= 5_000, String(valid))
+      aheadMs = 31_000
+      assert.equal(await routeTo(rig, id), null)
+      await host.renew()
+      assert.ok(((await routeTo(rig, id))?.valid_for_ms ?? 0) > 20_000)
     },
   },
 ]
+
+/** Of the monotonic clock of a control plane under test. */
+let aheadMs = 0
+
+/** As a gateway is told. */
+async function routeTo(rig: Rig, sandboxId: string): Promise<{ valid_for_ms: number } | null> {
+  const body = { key_sha256: createHash('sha256').update(rig.keys.member).digest('hex'), sandbox_id: sandboxId }
+  return (await rig.call<{ route: { valid_for_ms: number } | null }>('POST', '/internal/v1/access', { key: rig.gatewayToken, body })).body.route
+}
 
 const operate = async (rig: Rig, path: string, body?: unknown): Promise<void> => {
   const answer = await rig.call('POST', `/v1/hosts/${path}`, { key: rig.keys.operator, ...(body === undefined ? {} : { body }) })

@@ -70,6 +70,7 @@ type Modules = {
   readonly release: typeof import('../src/services/runtime-release.ts')
   readonly events: typeof import('../src/store/events.ts')
   readonly sweeper: typeof import('../src/reconcilers/host-lease-sweeper.ts')
+  readonly sightings: typeof import('../src/hosts/lease-sightings.ts')
   readonly catalogue: typeof import('../src/metrics/catalogue.ts')
   readonly quotas: typeof import('../src/store/quotas.ts')
   readonly sandboxes: typeof import('../src/store/sandboxes.ts')
@@ -85,6 +86,7 @@ async function loadModules(source: string): Promise<Modules> {
     release: await load('services/runtime-release.ts'),
     events: await load('store/events.ts'),
     sweeper: await load('reconcilers/host-lease-sweeper.ts'),
+    sightings: await load('hosts/lease-sightings.ts'),
     catalogue: await load('metrics/catalogue.ts'),
     quotas: await load('store/quotas.ts'),
     sandboxes: await load('store/sandboxes.ts'),

@@ -1,5 +1,6 @@
 /** An observer of leases beside the control plane's own, on a clock that the test moves: what takes it 40 seconds takes the test none. */
 import { noTracing } from '@sandglass/telemetry'
+import type { LeaseSightings } from '../src/hosts/lease-sightings.ts'
 import type { Database, Queryable } from '../src/store/database.ts'
 import type { World } from '../src/world.ts'
 import type { Rig } from './harness.ts'
@@ -10,6 +11,7 @@ export class LeaseObserver {
   /** Of its monotonic clock, and of its wall clock. */
   nowMs = 5_000
   wallMs = Date.parse('2026-01-01T00:00:00Z')
+  readonly leases: LeaseSightings
   readonly #sweeper: InstanceType<Rig['modules']['sweeper']['HostLeaseSweeper']>
 
   constructor(rig: Rig, { faults, db }: { faults?: World['faults']; db?: Queryable & Pick<Database, 'transaction'> } = {}) {
@@ -21,7 +23,15 @@ export class LeaseObserver {
       tracing: noTracing,
       ...(faults === undefined ? {} : { faults }),
     }
-    const context = { config, log: { warn: () => undefined }, metrics: modules.catalogue.controlPlaneMetrics(), world, db: db ?? rig.db.for('reconcilers') }
+    this.leases = new modules.sightings.LeaseSightings(world.monotonicMs)
+    const context = {
+      config,
+      leases: this.leases,
+      log: { warn: () => undefined },
+      metrics: modules.catalogue.controlPlaneMetrics(),
+      world,
+      db: db ?? rig.db.for('reconcilers'),
+    }
     this.#sweeper = new modules.sweeper.HostLeaseSweeper(context)
   }
 

@@ -38,4 +38,8 @@ export class ExpiringMap<V> {
   delete(key: string): void {
     this.#entries.delete(key)
   }
+
+  deleteWhere(holds: (value: V) => boolean): void {
+    for (const [key, { value }] of this.#entries) if (holds(value)) this.#entries.delete(key)
+  }
 }

@@ -136,6 +136,26 @@ test('a stopped sandbox ends its sessions as that, also when nobody tells of it'
   }
 })
 
+test('a fenced host ends its sessions and streams at once, and lets nobody in by what was remembered', async () => {
+  const client = await session()
+  const events = readEvents(await bench.post('/exec', { argv: ['sleep', '60'] }, { accept: 'text/event-stream' }))
+  await events.next()
+  bench.control.sandboxes.set(SANDBOX, { status: 'failed', route: null })
+  bench.control.emit({ type: 'host_fenced', host_id: `ho${'a'.repeat(16)}`, epoch: 2 })
+  await within(LIMITS.revocationMs, client, CLOSE_CODE.revoked)
+  const last = await events.next()
+  assert.deepEqual([last.value?.type, last.value?.data['code']], ['error', 'session_revoked'])
+  assert.equal(await codeOf(await bench.ask('/processes')), 'sandbox_failed')
+})
+
+test('a fence of another host, or of an epoch before the present one, closes nothing', async () => {
+  const client = await session()
+  bench.control.emit({ type: 'host_fenced', host_id: `ho${'b'.repeat(16)}`, epoch: 9 })
+  bench.control.emit({ type: 'host_fenced', host_id: `ho${'a'.repeat(16)}`, epoch: 1 })
+  client.send({ channel: 'signal', signal: { signal: 'KILL' } })
+  assert.equal((await client.status('exit')).process.signal, 'KILL')
+})
+
 test('an event of a generation that is not newer closes nothing', async () => {
   const client = await session()
   bench.control.emit({ type: 'sandbox_changed', sandbox_id: SANDBOX, generation: bench.generation })

@@ -28,6 +28,10 @@ export function serveFeed(bus: WakeBus, output: Writable, heartbeatMs: number): 
       const [id = '', generation] = key.split(' ')
       write({ type: 'sandbox_changed', sandbox_id: id, generation: Number(generation) })
     }),
+    bus.on('host_fenced', (key) => {
+      const [id = '', epoch] = key.split(' ')
+      write({ type: 'host_fenced', host_id: id, epoch: Number(epoch) })
+    }),
     bus.onGap(close),
   ]
   const heartbeat = setInterval(() => write({ type: 'heartbeat' }), heartbeatMs)

@@ -2,17 +2,17 @@
  * One observer of the leases of hosts: reads which are held, plans (domain/host/fencing.ts), and fences each that is due in a transaction of its own.
  *
  * Any number of observers may look, one in each control plane: the first fence wins, and the others find another epoch. Nobody is asked to lead, so a
- * control plane that is away delays nothing. A failure of any kind makes this observer forget what it saw: a database that takes no writes let no host
+ * control plane that is away delays nothing. A failure of any kind makes this observer count anew: a database that takes no writes let no host
  * renew either (guard: fence.gap).
  */
 import type { Context } from '../context.ts'
-import { type FenceMemory, type LeaseSeen, longestUnchangedMs, planFences } from '../domain/host/fencing.ts'
+import { type LeaseSeen, longestUnchangedMs, notWatching, planFences } from '../domain/host/fencing.ts'
 import { fenceHost } from '../services/fence-host.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { heldLeases } from '../store/leases.ts'
 import type { Outcome } from './reconciler.ts'
 
-type SweeperContext = Pick<Context, 'config' | 'metrics'> & {
+type SweeperContext = Pick<Context, 'config' | 'leases' | 'metrics'> & {
   readonly log: Pick<Context['log'], 'warn'>
   readonly world: Pick<Context['world'], 'monotonicMs' | 'faults'>
   readonly db: Queryable & Pick<Database, 'transaction'>
@@ -20,33 +20,34 @@ type SweeperContext = Pick<Context, 'config' | 'metrics'> & {
 
 export class HostLeaseSweeper {
   readonly #context: SweeperContext
-  #memory: FenceMemory | undefined
 
   constructor(context: SweeperContext) {
     this.#context = context
-    context.metrics.from('sandglass_host_lease_longest_unchanged_seconds', () => (this.#memory === undefined ? 0 : longestUnchangedMs(this.#memory) / 1_000))
+    const { leases } = context
+    context.metrics.from('sandglass_host_lease_longest_unchanged_seconds', () => (leases.memory === undefined ? 0 : longestUnchangedMs(leases.memory) / 1_000))
   }
 
   async reconcile(): Promise<Outcome> {
     try {
       return await this.#look()
     } catch (error) {
-      this.#memory = undefined
+      const { leases } = this.#context
+      if (leases.memory !== undefined) leases.memory = notWatching(leases.memory)
       throw error
     }
   }
 
   async #look(): Promise<Outcome> {
-    const { config, db, metrics, world } = this.#context
+    const { config, db, leases, metrics, world } = this.#context
     const { leaseMs, fenceGraceMs, fenceGapMs } = config.timing
     const askedAtMs = world.monotonicMs()
-    const leases = await heldLeases(db)
+    const held = await heldLeases(db)
     // guard: fence.read
     const answeredAtMs = world.monotonicMs()
     // guard: fence.grace
     const bounds = { waitMs: leaseMs + fenceGraceMs, gapMs: fenceGapMs }
-    const { fence, memory, anew, nextInMs } = planFences(this.#memory, { leases, askedAtMs, answeredAtMs }, bounds)
-    this.#memory = memory
+    const { fence, memory, anew, nextInMs } = planFences(leases.memory, { leases: held, askedAtMs, answeredAtMs }, bounds)
+    leases.memory = memory
     if (anew) metrics.count('sandglass_host_lease_watches_total')
     if (fence.length > 0) await world.faults.reach('fence.planned')
     let fenced = 0

@@ -1,5 +1,6 @@
 /** Routes are derived, not stored: where the live, current, ready generation of a sandbox runs, while its host's lease has time left. */
 import type { Access, Role, Route, SandboxStatus } from '@sandglass/contract'
+import type { LeaseSeen } from '../domain/host/fencing.ts'
 import type { Queryable } from './database.ts'
 import { statement } from './statement.ts'
 
@@ -13,6 +14,7 @@ type RouteRow = {
   readonly generation: number | null
   readonly host_id: string | null
   readonly epoch: number | null
+  readonly seq: number | null
   readonly data_plane_url: string | null
   readonly valid_for_ms: number | null
   /** Null like the next one: nobody's absence ends it, or it is not ready. */
@@ -27,6 +29,8 @@ const UNNOTED = 1 / 12
 
 export type AccessRead = {
   readonly access: Access
+  /** Of the route's host, as this read found it; null without a route. */
+  readonly lease: LeaseSeen | null
   /** That it is used must be noted, or the time in which nobody did counts on. */
   readonly toTouch: boolean
 }
@@ -39,7 +43,7 @@ export async function readAccess(db: Queryable, keySha256: string, sandboxId: st
   if (status === null) return 'no_sandbox'
   const { idle_seconds: idle, idle_timeout_seconds: timeout } = row
   const toTouch = idle !== null && timeout !== null && idle > timeout * UNNOTED
-  return { access: { tenant_id, api_key_id, role, status, status_reason, route: routeOf(row) }, toTouch }
+  return { access: { tenant_id, api_key_id, role, status, status_reason, route: routeOf(row) }, lease: leaseOf(row), toTouch }
 }
 
 function routeOf(row: RouteRow): Route | null {
@@ -47,3 +51,6 @@ function routeOf(row: RouteRow): Route | null {
   if (host_id === null || generation === null || epoch === null || data_plane_url === null || valid_for_ms === null || valid_for_ms <= 0) return null
   return { host_id, data_plane_url, generation, epoch, valid_for_ms }
 }
+
+const leaseOf = ({ host_id: hostId, epoch, seq }: RouteRow): LeaseSeen | null =>
+  hostId === null || epoch === null || seq === null ? null : { hostId, epoch, seq }

@@ -75,6 +75,12 @@ export class AccessDesk {
     this.#routes.forget(sandboxId, generation)
   }
 
+  /** @param epoch routes to it of an earlier one lead nowhere */
+  hostFenced(hostId: string, epoch: number): void {
+    this.#invalidate(hostId)
+    this.#routes.forgetHost(hostId, epoch)
+  }
+
   /** Everything remembered may be wrong. */
   clear(): void {
     this.#sequence += 1
@@ -90,7 +96,9 @@ export class AccessDesk {
 
   /** Nothing that this answer is about has changed since its question. */
   #isCurrent({ access, sequence }: Answer, sandboxId: SandboxId): boolean {
-    return (this.#invalidated.get(sandboxId) ?? 0) <= sequence && (this.#invalidated.get(access.api_key_id) ?? 0) <= sequence
+    const { api_key_id: keyId, route } = access
+    const isBehind = (id: string): boolean => (this.#invalidated.get(id) ?? 0) <= sequence
+    return isBehind(sandboxId) && isBehind(keyId) && (route === null || isBehind(route.host_id))
   }
 
   #grantOf({ access, askedAtMs }: Answer, keySha256: string, sandboxId: SandboxId, needed: Role): Grant {

@@ -7,6 +7,9 @@
 import { CodedError, LIMITS, type Role, type Route } from '@sandglass/contract'
 import type { Grant } from './access-desk.ts'
 
+/** A session is asked about so often in the life of its route: an outage of the rest of it, 19 s at least, as long as its host goes on by itself, ends none. */
+const CHECKS_PER_ROUTE = 5
+
 export class LiveSession implements Disposable {
   readonly grant: Grant
   readonly needed: Role
@@ -22,7 +25,7 @@ export class LiveSession implements Disposable {
     this.needed = needed
     this.#route = grant.route
     this.#validUntilMs = grant.askedAtMs + grant.route.valid_for_ms
-    this.#checkDueMs = grant.askedAtMs + grant.route.valid_for_ms / 3
+    this.#checkDueMs = grant.askedAtMs + grant.route.valid_for_ms / CHECKS_PER_ROUTE
     this.#remove = () => remove(this)
   }
 
@@ -33,6 +36,11 @@ export class LiveSession implements Disposable {
 
   get generation(): number {
     return this.#route.generation
+  }
+
+  /** It leads to this host, in an epoch before `epoch`. */
+  isOn(hostId: string, epoch: number): boolean {
+    return this.#route.host_id === hostId && this.#route.epoch < epoch
   }
 
   /** The route's end on the monotonic clock: without a newer answer the session ends then. */
@@ -57,7 +65,7 @@ export class LiveSession implements Disposable {
   renew(route: Route, askedAtMs: number): void {
     this.#route = route
     this.#validUntilMs = Math.max(this.#validUntilMs, askedAtMs + route.valid_for_ms)
-    this.#checkDueMs = askedAtMs + route.valid_for_ms / 3
+    this.#checkDueMs = askedAtMs + route.valid_for_ms / CHECKS_PER_ROUTE
   }
 
   close(reason: Error): void {

@@ -1,7 +1,7 @@
 /**
  * Ends what is no longer allowed.
  *
- * The feed tells of revoked keys and changed sandboxes at once. While it is lost, every live session is asked about again and again. And
+ * The feed tells of revoked keys, changed sandboxes and fenced hosts at once. While it is lost, every live session is asked about again and again. And
  * because a route is worth no more than the host's lease had left, every session is asked about before its route ends, feed or no feed;
  * when nobody answers until then, it ends.
  */
@@ -65,6 +65,11 @@ export class SessionCheck {
       this.#desk.sandboxChanged(event.sandbox_id, event.generation)
       const stale = this.#sessions.ofSandbox(event.sandbox_id).filter((session) => session.generation < event.generation)
       void this.#endStale(stale)
+    } else if (event.type === 'host_fenced') {
+      // At once, and of however many sandboxes: what becomes of each of them may not be decided yet.
+      this.#desk.hostFenced(event.host_id, event.epoch)
+      const reason = new CodedError('session_revoked', 'The host of the sandbox was lost.')
+      for (const session of this.#sessions.all()) if (session.isOn(event.host_id, event.epoch)) session.close(reason)
     }
   }
 

@@ -34,4 +34,9 @@ export class RouteTable {
     const route = this.#routes.get(sandboxId)
     if (route !== undefined && route.generation < generation) this.#routes.delete(sandboxId)
   }
+
+  /** Drops the routes to a host of epochs before `epoch`. */
+  forgetHost(hostId: string, epoch: number): void {
+    this.#routes.deleteWhere((route) => route.host_id === hostId && route.epoch < epoch)
+  }
 }

@@ -53,11 +53,11 @@ export type FencePlan = {
   readonly nextInMs: number | undefined
 }
 
-/** @param memory of this observer's last look; undefined: it has not looked, or forgets what it saw */
+/** @param memory of this observer's last look; undefined: it has not looked */
 export function planFences(memory: FenceMemory | undefined, look: Look, bounds: FenceBounds): FencePlan {
   const { answeredAtMs, askedAtMs } = look
   const watched = memory !== undefined && answeredAtMs - memory.lookedAtMs <= bounds.gapMs ? memory : undefined
-  const sightings = new Map(look.leases.map((lease) => [lease.hostId, sighting(watched, lease, answeredAtMs)]))
+  const sightings = new Map(look.leases.map((lease) => [lease.hostId, sighting({ memory, watched: watched !== undefined, lease, answeredAtMs })]))
   const leftMs = (seen: Sighting): number => bounds.waitMs - (answeredAtMs - seen.sinceMs)
   const all = [...sightings.values()]
   const waiting = all.map(leftMs).filter((ms) => ms > 0)
@@ -69,10 +69,26 @@ export function planFences(memory: FenceMemory | undefined, look: Look, bounds: 
   }
 }
 
-function sighting(watched: FenceMemory | undefined, lease: LeaseSeen, answeredAtMs: number): Sighting {
-  const known = watched?.sightings.get(lease.hostId)
-  if (known?.epoch === lease.epoch && known.seq === lease.seq) return known
-  return { ...lease, sinceMs: answeredAtMs, renewedAfterMs: known === undefined ? undefined : watched?.askedAtMs }
+type Seeing = { readonly memory: FenceMemory | undefined; readonly watched: boolean; readonly lease: LeaseSeen; readonly answeredAtMs: number }
+
+function sighting({ memory, watched, lease, answeredAtMs }: Seeing): Sighting {
+  const known = memory?.sightings.get(lease.hostId)
+  if (known?.epoch !== lease.epoch || known.seq !== lease.seq) return { ...lease, sinceMs: answeredAtMs, renewedAfterMs: memory?.askedAtMs }
+  // When it was renewed stays true across a gap; for how long it was watched does not.
+  return watched ? known : { ...known, sinceMs: answeredAtMs }
+}
+
+/** Makes the next look count anew. */
+export const notWatching = (memory: FenceMemory): FenceMemory => ({ ...memory, lookedAtMs: Number.NEGATIVE_INFINITY })
+
+/**
+ * The moment behind which the lease was renewed, on the observer's clock; undefined: nothing that was seen says so.
+ * @param lease as it was read behind the look of `memory`
+ */
+export function renewedBehindMs(memory: FenceMemory, lease: LeaseSeen): number | undefined {
+  const seen = memory.sightings.get(lease.hostId)
+  const isNewer = seen === undefined || lease.epoch > seen.epoch || (lease.epoch === seen.epoch && lease.seq > seen.seq)
+  return isNewer ? memory.askedAtMs : seen.renewedAfterMs
 }
 
 /** For how long the lease that has been so for longest was seen unchanged, milliseconds. */

@@ -1,7 +1,9 @@
 -- Whose key it is and where its sandbox runs, from one read; no row: the key opens nothing (as in api-keys/authenticate.sql).
--- guard: route.lease: valid no longer than the host's lease has left at this read
-SELECT k.id AS api_key_id, k.tenant_id, k.role, s.observed, s.status_reason, s.generation, a.host_id, a.epoch, h.data_plane_url,
-  floor($3::integer - extract(epoch FROM clock_timestamp() - l.renewed_at) * 1000)::integer AS valid_for_ms,
+-- guard: route.lease: valid no longer than the host's lease has left at this read, nor than a whole one if this database's clock was set back
+SELECT k.id AS api_key_id, k.tenant_id, k.role, s.observed, s.status_reason, s.generation, a.host_id, a.epoch, l.seq, h.data_plane_url,
+  CASE WHEN l.renewed_at IS NOT NULL THEN
+    greatest(0, least($3::integer, floor($3::integer - extract(epoch FROM clock_timestamp() - l.renewed_at) * 1000)))::integer
+  END AS valid_for_ms,
   -- How much of its idle time was used up when this was asked.
   (s.idle_timeout_seconds - extract(epoch FROM s.idle_at - clock_timestamp()))::float8 AS idle_seconds, s.idle_timeout_seconds
 FROM sandglass.api_keys k
