@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { runscVersion } from '@sandglass/host-agent/drivers/gvisor/runsc'
 import { parseWishes, UsageError, type Wishes } from './arguments.ts'
+import { runControl } from './control/run-control.ts'
 import { cachePlace } from './installation/cache.ts'
 import { SETTINGS } from './installation/settings.ts'
 import { BUSY_SHARE, busyShare, machineFacts, textOfMachine } from './measure/machine.ts'
@@ -18,7 +19,7 @@ import { jsonOf, type Note } from './report/json.ts'
 import { inOrder, missingRows } from './report/order.ts'
 import { plot } from './report/plot.ts'
 import { table } from './report/table.ts'
-import { FAMILIES, ROW_IDS } from './rows.ts'
+import { CONTROL_FAMILIES, FAMILIES, ROW_IDS } from './rows.ts'
 import { runSetting } from './run-setting.ts'
 
 const LOOK_MS = 2_000
@@ -33,12 +34,20 @@ async function measure(wishes: Wishes, samples: Samples, notes: Note[], signal: 
     say(`${id}: ${text}`)
   }
   const findings: Finding[] = []
+  const shared = {
+    samples,
+    signal,
+    count: (most: number): number => Math.min(most, wishes.samples),
+    isLook: Number.isFinite(wishes.samples),
+    note,
+    progress: say,
+  }
+  const ofControl = CONTROL_FAMILIES.filter((family) => family.ids.some(wanted) && (wishes.only !== undefined || family.isLong !== true))
+  if (ofControl.length > 0) findings.push(...(await runControl({ ...shared, families: ofControl })).filter(({ id }) => wanted(id)))
   for (const setting of SETTINGS) {
     const families = FAMILIES.filter((family) => family.setting === setting && family.ids.some(wanted))
     if (families.length === 0) continue
-    const count = (wanted: number): number => Math.min(wanted, wishes.samples)
-    const run = { setting, families, samples, signal, count, isLook: Number.isFinite(wishes.samples), note, progress: say }
-    const found = await runSetting(run).catch((error: unknown): Finding[] => {
+    const found = await runSetting({ ...shared, setting, families }).catch((error: unknown): Finding[] => {
       signal.throwIfAborted()
       // The rows of other settings are still worth telling.
       note(families.flatMap(({ ids }) => ids).join(', '), `failed: ${error instanceof Error ? error.message : String(error)}`)
@@ -68,7 +77,8 @@ async function main(argv: readonly string[]): Promise<number> {
   const found = await measure(wishes, samples, notes, interrupted.signal)
   const findings = inOrder(found, ROW_IDS)
   const rows = findings.map(reportRow)
-  const asked = ROW_IDS.filter((id) => wishes.only === undefined || wishes.only.has(id))
+  const long = new Set(CONTROL_FAMILIES.filter(({ isLong }) => isLong === true).flatMap(({ ids }) => ids))
+  const asked = ROW_IDS.filter((id) => (wishes.only === undefined ? !long.has(id) : wishes.only.has(id)))
   const missing = missingRows(rows, asked)
   print(table(rows))
   print('')

@@ -1,5 +1,9 @@
 /** All rows, in the order in which they are measured within a setting. */
 import type { Family } from './bench.ts'
+import type { ControlFamily } from './control/control-bench.ts'
+import { controlCreates, history } from './control/creates.ts'
+import { lists } from './control/lists.ts'
+import { placement } from './control/placement.ts'
 import { burstCold } from './rows/burst-cold.ts'
 import { burstWarm } from './rows/burst-warm.ts'
 import { density } from './rows/density.ts'
@@ -32,5 +36,30 @@ export const FAMILIES: readonly Family[] = [
   burstWarm,
 ]
 
+/** Of the control plane alone, in the order in which they are measured. */
+export const CONTROL_FAMILIES: readonly ControlFamily[] = [controlCreates, placement, lists, history]
+
 /** As in the table of the design. */
-export const ROW_IDS: readonly string[] = ['S1', 'S3', 'S4', 'S7', 'S8', 'S9', 'E2', 'E3', 'E4', 'T1', 'T2', 'F1', 'F2', 'D1', 'D2', 'C7', 'C9']
+export const ROW_IDS: readonly string[] = [
+  'S1',
+  'S3',
+  'S4',
+  'S7',
+  'S8',
+  'S9',
+  'E2',
+  'E3',
+  'E4',
+  'T1',
+  'T2',
+  'F1',
+  'F2',
+  'D1',
+  'D2',
+  'C1',
+  'C4',
+  'C5',
+  'C6',
+  'C7',
+  'C9',
+]

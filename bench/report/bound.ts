@@ -10,6 +10,7 @@ export type Bound = {
 
 export const ratioAtMost = (limit: number): Bound => ({ of: 'ratio', side: 'most', limit, unit: '' })
 export const ratioAtLeast = (limit: number): Bound => ({ of: 'ratio', side: 'least', limit, unit: '' })
+export const valueAtLeast = (limit: number, unit: string): Bound => ({ of: 'value', side: 'least', limit, unit })
 export const valueAtMost = (limit: number, unit: string): Bound => ({ of: 'value', side: 'most', limit, unit })
 
 /** `≤ 1/6`, `≥ 1.5×`, `≤ 32 MiB`; `-` for none */

@@ -5,7 +5,7 @@ import { parseWishes, UsageError } from '../arguments.ts'
 import { Freshness, NotFresh } from '../installation/freshness.ts'
 import { environmentOf, MEMBERS, SETTINGS } from '../installation/settings.ts'
 import { inFlight, interleave } from '../measure/interleave.ts'
-import { FAMILIES, ROW_IDS } from '../rows.ts'
+import { CONTROL_FAMILIES, FAMILIES, ROW_IDS } from '../rows.ts'
 
 test('rows are chosen by id, in any case of letters; unknown ones are named', () => {
   const wishes = parseWishes(['--only', 's1, E2', '--json', 'out.json', '--samples', '3'], ROW_IDS)
@@ -16,7 +16,7 @@ test('rows are chosen by id, in any case of letters; unknown ones are named', ()
 })
 
 test('every row has one family, and every family a setting that is measured', () => {
-  const ids = FAMILIES.flatMap((family) => family.ids)
+  const ids = [...FAMILIES, ...CONTROL_FAMILIES].flatMap((family) => family.ids)
   assert.deepEqual([...ids].sort(), [...ROW_IDS].sort())
   for (const { setting } of FAMILIES) assert.ok(SETTINGS.includes(setting))
 })

@@ -72,6 +72,11 @@ const RULES: readonly Rule[] = [
     why: 'the simulation is made of the roles; nothing is made of it',
   },
   {
+    from: /^bench\/control\//,
+    may: [NODE, CONTRACT, /^@sandglass\/(sdk|testkit|control-plane)$/, /^pg$/, /^bench\//],
+    why: 'rows of the control plane alone take its scheduler from it, and reach everything else through the SDK',
+  },
+  {
     from: /^bench\//,
     may: [NODE, CONTRACT, /^@sandglass\/(sdk$|testkit$|host-agent\/)/, /^typebox$/, /^bench\//, /^tests\/(e2e|failure)\//],
     why: 'the benchmark measures through the SDK; of the host agent it takes what a raw peer must have alike, of the tests their witnesses and free ports',

@@ -1,8 +1,13 @@
 /** What other packages' tests and tools need of the control plane. */
 export { type Config, DEFAULT_RATES, DEFAULT_TIMING, type Timing } from './config.ts'
 export { type ControlPlane, startControlPlane } from './control-plane.ts'
+export { FleetRooms, NO_RULES } from './domain/placement/fleet-rooms.ts'
+export type { HostOffer, PendingSandbox } from './domain/placement/plan.ts'
 export { CRASH_POINTS, type CrashPoint, type Faults } from './faults/crash-point.ts'
+export { HostDesk } from './hosts/host-desk.ts'
 export { CONTROL_PLANE_METRICS } from './metrics/catalogue.ts'
+export { reconcilePlacement } from './reconcilers/placement.ts'
+export { Database } from './store/database.ts'
 export { migrate } from './store/migrate.ts'
 export { dumpSchema } from './store/schema-dump.ts'
 export { realWorld, type World } from './world.ts'

@@ -69,7 +69,8 @@ test('a quota is held until the end is proved', async () => {
   assert.equal((await rig.create({}, { wait: 0 })).status, 429)
   await until('the end order', () => host.ends[0])
   await host.ended(body.id, 2)
-  assert.equal((await rig.create({}, { wait: 0 })).status, 202)
+  // A create that nobody waits for may be ready all the same when it is answered.
+  assert.ok([201, 202].includes((await rig.create({}, { wait: 0 })).status))
 })
 
 test('what is stopped or failed and kept has a limit: past it nothing is created, until something is deleted or started', async () => {

@@ -56,13 +56,28 @@ export async function insertFleet(client: Client, fleet: FleetRows): Promise<voi
      SELECT ${id('ho', 'n')}, held * 500 + ${free.vcpu * 1_000}, held * 500, held * 512 + ${free.memory_mb}, held * 512, held * 2 + ${free.disk_gb}, held * 2
      FROM generate_series(0, ${hosts - 1}) n CROSS JOIN LATERAL (SELECT ${shareOf(live, hosts)} AS held) h`,
   )
-  for (const which of ['live', 'finished'] as const) {
-    for (let from = 0; from < fleet[which]; from += STEP) {
-      for (const statement of rowsOf(fleet, which, from, Math.min(fleet[which], from + STEP) - 1)) await client.query(statement)
-    }
+  for (let from = 0; from < live; from += STEP) {
+    for (const statement of rowsOf(fleet, 'live', from, Math.min(live, from + STEP) - 1)) await client.query(statement)
   }
-  await client.query('INSERT INTO event_feeds (tenant_id, head) SELECT tenant_id, max(position) FROM events GROUP BY tenant_id')
+  await insertFinished(client, fleet, 0)
+}
+
+/** More of what is over, behind the first `from` of it. */
+export async function insertFinished(client: Client, fleet: FleetRows, from: number): Promise<void> {
+  await client.query('SET search_path TO sandglass')
+  for (let at = from; at < fleet.finished; at += STEP) {
+    for (const statement of rowsOf(fleet, 'finished', at, Math.min(fleet.finished, at + STEP) - 1)) await client.query(statement)
+  }
   await client.query('RESET search_path')
+  await settle(client)
+}
+
+/** As it would be long after: feeds sealed, tables vacuumed. */
+async function settle(client: Client): Promise<void> {
+  await client.query(
+    `INSERT INTO sandglass.event_feeds (tenant_id, head) SELECT tenant_id, max(position) FROM sandglass.events WHERE position IS NOT NULL GROUP BY tenant_id
+     ON CONFLICT (tenant_id) DO UPDATE SET head = excluded.head`,
+  )
   await client.query('VACUUM ANALYZE')
 }
 

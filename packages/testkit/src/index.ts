@@ -1,4 +1,4 @@
-export { type FleetRows, insertFleet, renewFleet } from './fleet-rows.ts'
+export { type FleetRows, insertFinished, insertFleet, renewFleet } from './fleet-rows.ts'
 export { freePort } from './free-port.ts'
 export { type Holdings, holdings, leaks } from './leak-check.ts'
 export { type Mutant, type Mutation, mutantOf } from './mutant.ts'

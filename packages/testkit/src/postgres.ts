@@ -1,6 +1,7 @@
 /**
  * A real Postgres for tests: one server per test process, in a temporary directory, on a Unix socket only, as an unprivileged user. A template database
- * is migrated once; every test gets a clone of it, which takes milliseconds. The server is asked for no durability: it never outlives the test.
+ * is migrated once; every test gets a clone of it, which takes milliseconds. The server is asked for no durability, since it never outlives the test; a
+ * benchmark asks for all of it.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
@@ -25,8 +26,11 @@ const STOP_TIMEOUT_MS = 10_000
 /** `nobody`: Postgres refuses to run as root. */
 const UNPRIVILEGED_ID = 65_534
 
-/** @param migrateTemplate brings an empty database to the present schema */
-export async function startTestPostgres(migrateTemplate: (url: string) => Promise<unknown>): Promise<TestPostgres> {
+/**
+ * @param migrateTemplate brings an empty database to the present schema
+ * @param isDurable as an installation has it: what is committed is on the disk
+ */
+export async function startTestPostgres(migrateTemplate: (url: string) => Promise<unknown>, isDurable = false): Promise<TestPostgres> {
   const native = nativeFolder()
   const folder = mkdtempSync(join(tmpdir(), 'sandglass-pg-'))
   const isRoot = process.getuid?.() === 0
@@ -44,7 +48,10 @@ export async function startTestPostgres(migrateTemplate: (url: string) => Promis
 
   let server: ChildProcess | undefined
   const start = async (): Promise<void> => {
-    server = spawn(...command('postgres', '-D', data, '-k', folder, ...SETTINGS.flatMap((setting) => ['-c', setting])), { stdio: ['ignore', 'ignore', 'pipe'] })
+    server = spawn(
+      ...command('postgres', '-D', data, '-k', folder, ...[...SETTINGS, ...(isDurable ? DURABLE : FLEETING)].flatMap((setting) => ['-c', setting])),
+      { stdio: ['ignore', 'ignore', 'pipe'] },
+    )
     await untilReady(server, url('postgres'))
   }
   const end = async (signal: NodeJS.Signals): Promise<void> => {
@@ -73,15 +80,9 @@ export async function startTestPostgres(migrateTemplate: (url: string) => Promis
   }
 }
 
-const SETTINGS = [
-  'listen_addresses=',
-  'max_connections=400',
-  'shared_buffers=64MB',
-  'fsync=off',
-  'full_page_writes=off',
-  'autovacuum=off',
-  'log_min_messages=fatal',
-]
+const SETTINGS = ['listen_addresses=', 'max_connections=400', 'log_min_messages=fatal']
+const FLEETING = ['shared_buffers=64MB', 'fsync=off', 'full_page_writes=off', 'autovacuum=off']
+const DURABLE = ['shared_buffers=512MB', 'fsync=on', 'synchronous_commit=on', 'max_wal_size=8GB']
 
 /** The server's own links are not part of its package; they are made where its list says. */
 function nativeFolder(): string {

@@ -15,7 +15,7 @@
  */
 import { fitsIn, minus, plus, ZERO } from '../amounts.ts'
 import type { HostOffer, PendingSandbox, Place, Placement } from './plan.ts'
-import { count, keptReason, type Refusal, shrinkReason, type Tally, waitReason } from './refusal.ts'
+import { countRefusal, keptReason, type Refusal, shrinkReason, type Tally, waitReason } from './refusal.ts'
 import { HostRoom, type PoolUnits } from './room.ts'
 
 export type PlacementRules = {
@@ -41,11 +41,19 @@ export type FleetSnapshot = {
 
 /** Hosts of one region and class: what is kept for the loss of one of them is kept among them. */
 type Group = { readonly hosts: number; readonly most: HostOffer['capacity']; free: HostOffer['capacity'] }
-/** `part`: of the fleet, as many parts as there are schedulers. */
-type Candidate = { readonly host: HostOffer; readonly room: HostRoom; readonly group: Group; readonly part: number }
+/** `index` among all, `zone` among zones; `part`: of the fleet, as many parts as there are schedulers. */
+type Candidate = {
+  readonly host: HostOffer
+  readonly room: HostRoom
+  readonly group: Group
+  readonly index: number
+  readonly zone: number
+  readonly part: number
+}
 /** Those that could run something, and why the others cannot. */
 type Able = { readonly candidates: readonly Candidate[]; readonly others: ReadonlyMap<Refusal, number> }
-type Held = { readonly hosts: Map<string, number>; readonly zones: Map<string, number> }
+/** Live sandboxes of one tenant, by index of host and of zone: a choice looks at every host, and a lookup by id would be most of what it costs. */
+type Held = { readonly hosts: Uint32Array; readonly zones: Uint32Array }
 
 const NEAR_BEST = 8
 /** Near-best are no more than an eighth of what suits: a small fleet is packed exactly. */
@@ -61,6 +69,7 @@ export class FleetRooms {
   readonly #byHost: ReadonlyMap<string, Candidate>
   readonly #pick: (among: number) => number
   readonly #ownPart: number
+  readonly #zones: number
   #mayKeep: number
 
   constructor({ hosts, pools, spread, pick, schedulers = 1 }: FleetSnapshot, rules: PlacementRules = NO_RULES) {
@@ -70,11 +79,13 @@ export class FleetRooms {
     this.#ownPart = schedulers > 1 ? this.#pick(schedulers) : 0
     const poolsOf = Map.groupBy(pools, (pool) => pool.hostId)
     const groups = groupsOf(hosts)
+    const zones = [...new Set(hosts.map(({ zone }) => zone))]
+    this.#zones = zones.length
     this.#candidates = hosts
       .toSorted((a, b) => (a.id < b.id ? -1 : 1))
-      .map((host, turn) => {
+      .map((host, index) => {
         const room = new HostRoom(host, poolsOf.get(host.id) ?? [])
-        return { host, room, group: groups.get(groupKey(host)) ?? NO_GROUP, part: turn % schedulers }
+        return { host, room, group: groups.get(groupKey(host)) ?? NO_GROUP, index, zone: zones.indexOf(host.zone), part: index % schedulers }
       })
     this.#byHost = new Map(this.#candidates.map((candidate) => [candidate.host.id, candidate]))
     for (const [tenantId, counts] of spread ?? []) this.setSpread(tenantId, counts)
@@ -82,8 +93,11 @@ export class FleetRooms {
 
   /** Where the tenant's sandboxes are; what is placed from here is counted on. */
   setSpread(tenantId: string, spread: Spread): void {
-    const held: Held = { hosts: new Map(spread), zones: new Map() }
-    for (const [hostId, live] of spread) add(held.zones, this.#byHost.get(hostId)?.host.zone ?? '', live)
+    const held: Held = { hosts: new Uint32Array(this.#candidates.length), zones: new Uint32Array(this.#zones) }
+    for (const [hostId, live] of spread) {
+      const candidate = this.#byHost.get(hostId)
+      if (candidate !== undefined) count(held, candidate, live)
+    }
     this.#held.set(tenantId, held)
   }
 
@@ -103,7 +117,7 @@ export class FleetRooms {
     const full: Candidate[] = []
     for (const candidate of candidates) {
       const refusal = this.#refusalOf(sandbox, candidate)
-      count(tally, refusal)
+      countRefusal(tally, refusal)
       if (refusal === 'held_by_pools') giving.push(candidate)
       if (refusal === 'no_room' && candidate.room.mayKeepFor(need)) full.push(candidate)
     }
@@ -162,22 +176,20 @@ export class FleetRooms {
 
   /** Lower is better, in this order: tier (failed here, no unit, another's part), room left in steps, the tenant's in the zone, on the host, room left. */
   #rankOf(sandbox: PendingSandbox, candidate: Candidate): number {
-    const { host, room, part } = candidate
+    const { host, room, part, index, zone } = candidate
     const tier = (host.id === sandbox.avoidHostId ? 4 : 0) + (room.hasUnit(sandbox.poolKey, sandbox.need) ? 0 : 2) + (part === this.#ownPart ? 0 : 1)
     const left = Math.max(0, leftShare(sandbox, candidate))
     const held = this.#held.get(sandbox.tenantId)
-    const inZone = Math.min(MOST_COUNTED, held?.zones.get(host.zone ?? '') ?? 0)
-    const onHost = Math.min(MOST_COUNTED, held?.hosts.get(host.id) ?? 0)
+    const inZone = Math.min(MOST_COUNTED, held?.zones[zone] ?? 0)
+    const onHost = Math.min(MOST_COUNTED, held?.hosts[index] ?? 0)
     return tier * TIER + Math.floor(left * PACKING_STEPS) * STEP + inZone * IN_ZONE + onHost * ON_HOST + left
   }
 
-  #take({ id: sandboxId, tenantId, generation, need, poolKey }: PendingSandbox, { host, room, group }: Candidate): Place {
+  #take({ id: sandboxId, tenantId, generation, need, poolKey }: PendingSandbox, candidate: Candidate): Place {
+    const { host, room, group } = candidate
     const place = { kind: 'place', sandboxId, generation, hostId: host.id, epoch: host.epoch, need } as const
     const held = this.#held.get(tenantId)
-    if (held !== undefined) {
-      add(held.hosts, host.id, 1)
-      add(held.zones, host.zone ?? '', 1)
-    }
+    if (held !== undefined) count(held, candidate, 1)
     if (poolKey !== null && room.hasUnit(poolKey, need)) {
       room.takeUnit(poolKey, need)
       group.free = minus(group.free, { ...need, memoryMb: 0, diskGb: 0 })
@@ -197,7 +209,7 @@ export class FleetRooms {
     for (const candidate of this.#candidates) {
       const refusal = unable(candidate.host, region, driver, templateDigest)
       if (refusal === undefined) candidates.push(candidate)
-      else count(others, refusal)
+      else countRefusal(others, refusal)
     }
     const able = { candidates, others }
     this.#able.set(kind, able)
@@ -225,7 +237,6 @@ function unable(host: HostOffer, region: string, driver: string, templateDigest:
 /** The smallest share of a resource that stays free. */
 function leftShare({ need }: PendingSandbox, { host, room }: Candidate): number {
   const { free } = room
-  const share = (amount: number, of: number): number => (of === 0 ? 0 : amount / of)
   return Math.min(
     share(free.vcpuMilli - need.vcpuMilli, host.capacity.vcpuMilli),
     share(free.memoryMb - need.memoryMb, host.capacity.memoryMb),
@@ -246,7 +257,12 @@ function best(candidates: readonly Candidate[], rankOf: (candidate: Candidate) =
   return first
 }
 
-const add = (counts: Map<string, number>, key: string, more: number): void => void counts.set(key, (counts.get(key) ?? 0) + more)
+function count({ hosts, zones }: Held, { index, zone }: Candidate, more: number): void {
+  hosts[index] = (hosts[index] ?? 0) + more
+  zones[zone] = (zones[zone] ?? 0) + more
+}
+
+const share = (amount: number, of: number): number => (of === 0 ? 0 : amount / of)
 
 const NO_GROUP: Group = { hosts: 0, most: ZERO, free: ZERO }
 const groupKey = ({ region, hostClass }: HostOffer): string => `${region} ${hostClass ?? ''}`

@@ -8,7 +8,7 @@ const REFUSALS = ['other_region', 'lost', 'cordoned', 'driver_not_proved', 'temp
 export type Refusal = (typeof REFUSALS)[number]
 export type Tally = Map<Refusal, number>
 
-export const count = (tally: Tally, refusal: Refusal): void => void tally.set(refusal, (tally.get(refusal) ?? 0) + 1)
+export const countRefusal = (tally: Tally, refusal: Refusal): void => void tally.set(refusal, (tally.get(refusal) ?? 0) + 1)
 
 const EXPLANATIONS: Readonly<Record<Refusal, string>> = {
   other_region: 'in another region',
