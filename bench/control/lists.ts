@@ -31,8 +31,10 @@ async function measure(bench: ControlBench): Promise<Finding[]> {
   try {
     await insertFleet(client, { hosts: 100, live: LIVE, finished: FINISHED, tenants: 1, template: TEMPLATE, free: { vcpu: 0, memory_mb: 0, disk_gb: 0 } })
     await client.query(
-      "UPDATE sandglass.sandboxes SET name = 'sandbox-' || right(id, 2) WHERE id IN (SELECT max(id) FROM sandglass.sandboxes WHERE desired <> 'deleted' GROUP BY right(id, 2))",
+      `UPDATE sandglass.sandboxes s SET name = 'sandbox-' || n
+       FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM sandglass.sandboxes WHERE desired <> 'deleted') named WHERE named.id = s.id`,
     )
+    await client.query('VACUUM ANALYZE sandglass.sandboxes')
     // The key's tenant is the one that has them.
     await client.query("UPDATE sandglass.api_keys SET tenant_id = (SELECT id FROM sandglass.tenants WHERE name = 'rows-0')")
     for (const keep of [false, true]) {

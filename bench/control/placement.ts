@@ -65,8 +65,8 @@ const PENDING_ROWS = `
   WITH made AS (
     INSERT INTO sandglass.sandboxes (id, tenant_id, region, desired, observed, template_name, template_digest, vcpu_milli, memory_mb, disk_gb, driver, network_mode, env, metadata,
       ttl_seconds, quota_held, operation_id, expires_at)
-    SELECT 'sbl1p' || n, 'te' || lpad((n % ${TENANTS})::text, 16, 'a'), 'l1', 'running', 'pending', '${TEMPLATE.name}', '${TEMPLATE.digest}', 500, 512, 2, 'fake', 'none', '{}', '{}',
-      3600, true, 'op' || n, clock_timestamp() + interval '1 h' FROM generate_series(1, $1::integer) n
+    SELECT 'sbl1p' || n, t.id, 'l1', 'running', 'pending', '${TEMPLATE.name}', '${TEMPLATE.digest}', 500, 512, 2, 'fake', 'none', '{}', '{}',
+      3600, true, 'op' || n, clock_timestamp() + interval '1 h' FROM generate_series(1, $1::integer) n JOIN sandglass.tenants t ON t.name = 'rows-' || n % ${TENANTS}
     RETURNING tenant_id
   )
   UPDATE sandglass.quotas q SET running_sandboxes_used = running_sandboxes_used + m.n, vcpu_milli_used = vcpu_milli_used + m.n * 500,

@@ -23,6 +23,8 @@ const ASKED: Readonly<Record<string, readonly string[]>> = {
   'sandboxes/explain-kind': ["'k'", "'r'", "'{a}'"],
   'sandboxes/explain-awaited-ends': ['30000'],
   'sandboxes/explain-wait': ["'a'", '1', "'r'"],
+  'sandboxes/list-live': ["'t'", 'NULL', 'NULL', 'NULL', 'NULL', 'NULL', 'NULL', '51'],
+  'sandboxes/list-named': ["'t'", 'NULL', 'NULL', "'n'", 'NULL', 'NULL', 'NULL', '51'],
   'sandboxes/next-retry': [],
   'sandboxes/expired': ['100'],
   'sandboxes/next-expiry': [],
@@ -76,6 +78,11 @@ describe('with 20,000 finished and 3,000 live on 100 hosts', () => {
       )
     })
   }
+
+  test('one of a name is found by the name', async () => {
+    const { rows } = await client.query<{ 'QUERY PLAN': string }>("EXPLAIN EXECUTE sandboxes_list_named('t', NULL, NULL, 'n', NULL, NULL, NULL, 51)")
+    assert.match(rows.map((row) => row['QUERY PLAN']).join('\n'), /Index Scan using sandboxes_name /)
+  })
 
   test('the sums are exact, so that every constraint and release holds on it', async () => {
     const { rows } = await client.query(

@@ -29,8 +29,9 @@ const UNIT = '500, 512, 2'
 /** Inserted by one statement, so that more rows take more time and not more memory. */
 const STEP = 50_000
 
-/** An SQL expression; ids are as long as real ones. */
-const id = (prefix: string, number: string): string => `'${prefix}' || lpad((${number})::text, 16, 'a')`
+/** An SQL expression for an id of the right form: `tag` and the number are its sixteen characters. */
+const id = (prefix: string, number: string, tag = ''): string =>
+  `'${prefix}${tag}' || translate(lpad((${number})::text, ${16 - tag.length}, '0'), '0123456789', 'abcdefghij')`
 
 export async function insertFleet(client: Client, fleet: FleetRows): Promise<void> {
   const { hosts, live, tenants, template, free } = fleet
@@ -87,8 +88,8 @@ const shareOf = (things: number, among: number): string => `${Math.floor(things 
 /** Sandboxes, and what belongs to each: operations, an assignment, a usage interval, an audit row, an event of its end. */
 function rowsOf({ hosts, tenants, template }: FleetRows, which: 'live' | 'finished', from: number, to: number): string[] {
   const isLive = which === 'live'
-  const sandbox = id(`sb${REGION}${isLive ? 'r' : 'f'}`, 'n')
-  const operation = id(isLive ? 'opr' : 'opf', 'n')
+  const sandbox = id(`sb${REGION}`, 'n', isLive ? 'r' : 'f')
+  const operation = id('op', 'n', isLive ? 'r' : 'f')
   const tenant = id('te', `n % ${tenants}`)
   const host = id('ho', `n % ${hosts}`)
   const at = isLive ? "clock_timestamp() - interval '1 d' + n * interval '1 s'" : "clock_timestamp() - interval '30 d' + n * interval '2 s'"
@@ -107,10 +108,10 @@ function rowsOf({ hosts, tenants, template }: FleetRows, which: 'live' | 'finish
           `INSERT INTO events (tenant_id, type, sandbox_id, generation, at, position)
            SELECT ${tenant}, 'sandbox.terminated', ${sandbox}, 2, ${ended}, n / ${tenants} + 1 ${each}`,
           `INSERT INTO operations (id, tenant_id, kind, status, sandbox_id, created_at, ended_at)
-           SELECT ${id('opd', 'n')}, ${tenant}, 'sandbox.delete', 'succeeded', ${sandbox}, ${ended}, ${ended} ${each}`,
+           SELECT ${id('op', 'n', 'd')}, ${tenant}, 'sandbox.delete', 'succeeded', ${sandbox}, ${ended}, ${ended} ${each}`,
         ]),
     `INSERT INTO assignments (id, kind, tenant_id, sandbox_id, generation, host_id, epoch, vcpu_milli, memory_mb, disk_gb, created_at, released_at, released_by)
-     SELECT ${id(isLive ? 'asr' : 'asf', 'n')}, 'sandbox', ${tenant}, ${sandbox}, 1, ${host}, 1, ${UNIT}, at, ${ended}, ${isLive ? 'NULL' : "'ended'"} ${each}`,
+     SELECT ${id('as', 'n', isLive ? 'r' : 'f')}, 'sandbox', ${tenant}, ${sandbox}, 1, ${host}, 1, ${UNIT}, at, ${ended}, ${isLive ? 'NULL' : "'ended'"} ${each}`,
     `INSERT INTO usage_intervals (sandbox_id, generation, tenant_id, vcpu_milli, memory_mb, disk_gb, opened_at, closed_at)
      SELECT ${sandbox}, 1, ${tenant}, ${UNIT}, at + interval '1 s', ${ended} ${each}`,
     `INSERT INTO audit_log (tenant_id, actor_type, actor_id, action, subject, detail, at) SELECT ${tenant}, 'key', 'rows', 'sandbox.create', ${sandbox}, '{}', at ${each}`,

@@ -81,6 +81,7 @@ const lock = statement<SandboxRow>('sandboxes/lock')
 const lockOfTenant = statement<SandboxRow>('sandboxes/lock-of-tenant')
 const find = statement<SandboxRow>('sandboxes/find')
 const list = statement<SandboxRow & { created_micros: number }>('sandboxes/list')
+const listNamed = statement<SandboxRow & { created_micros: number }>('sandboxes/list-named')
 const listLive = statement<SandboxRow & { created_micros: number }>('sandboxes/list-live')
 const extend = statement<SandboxRow>('sandboxes/extend')
 const setNameAndMetadata = statement<SandboxRow>('sandboxes/set-name-and-metadata')
@@ -221,7 +222,8 @@ export async function listSandboxes(
   after: PagePosition | undefined,
   limit: number,
 ): Promise<(SandboxRow & { created_micros: number })[]> {
-  return await db.run(filter.includeEnded ? list : listLive, [
+  const living = filter.name === undefined ? listLive : listNamed
+  return await db.run(filter.includeEnded ? list : living, [
     tenantId,
     filter.status ?? null,
     filter.template ?? null,
