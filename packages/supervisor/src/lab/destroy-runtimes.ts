@@ -1,4 +1,7 @@
-/** Ends what hosts of a lab have started outside of their namespaces: a sandbox of gVisor has one of its own, a mount and control groups. */
+/**
+ * Ends what hosts of a lab have started outside of their namespaces, and what is on the machine for them: a sandbox of gVisor has a namespace of its own,
+ * a mount and control groups; every host has the group that its warden froze, and what that kept.
+ */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -9,8 +12,6 @@ const run = promisify(execFile)
 const DESTROY_MS = 120_000
 
 export async function destroyRuntimes({ plan, environment }: LabState): Promise<void> {
-  // A fake runtime is a process in its host's namespace.
-  if (plan.driver === 'fake') return
   for (const node of plan.nodes.filter(({ kind }) => kind === 'host-agent')) {
     const { NODE_COMPILE_CACHE: _unused, ...env } = nodeEnvironment(plan, node, environment)
     await run(process.execPath, [join(plan.code, 'packages/host-agent/src/main.ts'), '--destroy-all'], { env, timeout: DESTROY_MS, cwd: '/' })
