@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CodedError } from '@sandglass/contract'
 import type { SandboxPhase } from '../src/domain/sandbox-record.ts'
-import { routeTo } from '../src/reconcile/route-to.ts'
+import { requireLease, routeTo } from '../src/reconcile/route-to.ts'
 import { recordIn, SANDBOX } from './domain/builders.ts'
 
 const channel = { is: 'the channel' }
@@ -40,3 +40,18 @@ for (const [phase, high, asked, expected] of rows) {
 }
 
 test('a runtime that was not adopted yet is lost contact', () => assert.equal(routed('running', 5, 5, false), 'lost_contact'))
+
+for (const [what, lease] of [
+  ['was taken away', { epoch: 0, leftMs: 10_000, frozen: false }],
+  ['has run out', { epoch: 3, leftMs: 0, frozen: false }],
+  ['has run out', { epoch: 3, leftMs: 10_000, frozen: true }],
+] as const) {
+  test(`nobody is let in where ${JSON.stringify(lease)}`, () => {
+    assert.throws(
+      () => requireLease(lease),
+      (error: unknown) => error instanceof CodedError && error.code === 'unavailable' && error.message.includes(what),
+    )
+  })
+}
+
+test('everybody is while the lease lasts', () => requireLease({ epoch: 3, leftMs: 1, frozen: false }))
