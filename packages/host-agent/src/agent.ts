@@ -41,6 +41,7 @@ import { lockInstance } from './state/instance-lock.ts'
 import { writeJson } from './state/json-file.ts'
 import type { Layout } from './state/layout.ts'
 import { poolRecords } from './state/pool-records.ts'
+import { fillReserve } from './state/record-reserve.ts'
 import { sandboxRecords } from './state/sandbox-records.ts'
 import { unenforced } from './warden/unenforced.ts'
 import type { Warden } from './warden/warden.ts'
@@ -70,6 +71,7 @@ export async function startAgent(configuration: Configuration, world: AgentWorld
     return warden
   })
   const { templates } = lifecycle
+  await fillReserve(layout.root)
   const stopping = new AbortController()
   const { signal } = stopping
   // First of all: what is adopted answers only while the deadline that the warden keeps lies ahead.

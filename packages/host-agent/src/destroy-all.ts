@@ -14,6 +14,7 @@ import { stopRuntime } from './lifecycle/stop-runtime.ts'
 import { type AgentWorld, type GuestAgentSource, machineOf, wardenPlace } from './machine.ts'
 import { runCommand } from './processes/run-command.ts'
 import { lockInstance } from './state/instance-lock.ts'
+import { removeReserve } from './state/record-reserve.ts'
 import { sandboxRecords } from './state/sandbox-records.ts'
 import { mountsBelow } from './storage/mount-table.ts'
 import { closedGate } from './warden/warden.ts'
@@ -49,6 +50,7 @@ export async function destroyAll(configuration: Configuration, world: AgentWorld
   await rmdir(configuration.runDir).catch(() => {})
   for (const parent of [layout.cgroupParent, layout.canaryParent]) await removeCgroup(findCgroupTree(), parent, world.clock, PARENT_REMOVAL_MS)
   for (const directory of [layout.runtimes, layout.templates]) if (existsSync(directory)) await rmdir(directory).catch(() => {})
+  await removeReserve(layout.root)
   await rm(join(layout.root, 'agent.json'), { force: true })
   return names.length
 }

@@ -2,6 +2,7 @@
 import { LIMITS } from '@sandglass/contract'
 import type { LifecycleWorld } from '../lifecycle/lifecycle-world.ts'
 import { reasonOf } from '../log.ts'
+import { fillReserve } from '../state/record-reserve.ts'
 import type { Room } from '../storage/free-space.ts'
 import { type Residents, sweepLeftovers } from './sweep-leftovers.ts'
 
@@ -38,6 +39,7 @@ export class HostCensus {
     const count = await sweepLeftovers(this.#residents, this.#world, this.#world.log)
     this.#leftovers += count
     await this.#lookAtDisk()
+    await fillReserve(this.#world.layout.root)
     return count
   }
 

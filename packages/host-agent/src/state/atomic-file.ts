@@ -7,6 +7,7 @@ import { closeSync, constants, fsync, open, write } from 'node:fs'
 import { readdir, readFile, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { giveWay, isDiskFull } from './record-reserve.ts'
 import { sharedFlush } from './shared-flush.ts'
 
 const TEMPORARY = '.tmp-'
@@ -31,6 +32,16 @@ const flushDirectory = sharedFlush(async (path) => {
  * any that changes a directory can wait for somebody else's flush.
  */
 export async function writeAtomically(path: string, text: string): Promise<void> {
+  for (;;) {
+    try {
+      return await writeOnce(path, text)
+    } catch (error) {
+      if (!isDiskFull(error) || !(await giveWay(path))) throw error
+    }
+  }
+}
+
+async function writeOnce(path: string, text: string): Promise<void> {
   const temporary = join(dirname(path), `${TEMPORARY}${basename(path)}`)
   const file = await openFile(temporary, FRESH, 0o600)
   try {
