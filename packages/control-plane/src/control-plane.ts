@@ -75,7 +75,7 @@ export async function startControlPlane(config: Config, world: World = realWorld
   await edges.migrate(config.databaseUrl)
   const app = makeServer(config, world)
   const { log } = app
-  const bus = new WakeBus()
+  const bus = new WakeBus(world.hint)
   const origin = randomBase32(world.random)
   const databaseOptions = {
     url: config.databaseUrl,
@@ -83,7 +83,7 @@ export async function startControlPlane(config: Config, world: World = realWorld
     origin,
     onCommit: (wakes: readonly Wake[]) => {
       bus.emit(wakes)
-      reconcilers.relay()
+      world.hint(() => reconcilers.relay(), 'wake-up')
     },
     onIdleError: (error: Error) => log.warn({ err: error }, 'an idle database connection broke'),
   }
@@ -93,7 +93,7 @@ export async function startControlPlane(config: Config, world: World = realWorld
   const templates = new TemplateScan({ directory: config.templatesDir, db: db.for('reconcilers'), random: world.random, log })
   const fleet = new FleetView({ leaseMs: config.timing.leaseMs, monotonicMs: world.monotonicMs, rules: config.placement, pick: pickOf(world) })
   bus.on('placement', () => fleet.forget())
-  const desk = new HostDesk()
+  const desk = new HostDesk(world.hint)
   const leases = new LeaseSightings(world.monotonicMs)
   const authority = new Authority(config.authorityKey)
   const refusals = new RefusalLog({

@@ -14,6 +14,11 @@ export type World = {
   readonly logStream: { write(line: string): void }
   readonly tracing: Tracing
   readonly faults: Faults
+  /**
+   * The way of every hint from where it arises to who acts on it: wake-ups of this process and of others, and starts that are handed to an open watch.
+   * Whatever becomes of hints changes when something is done, never what; tests lose them, double them and delay them.
+   */
+  readonly hint: (deliver: () => void, what: 'wake-up' | 'start') => void
 }
 
 export const realWorld: World = {
@@ -23,6 +28,7 @@ export const realWorld: World = {
   logStream: process.stdout,
   tracing: noTracing,
   faults: noFaults,
+  hint: (deliver) => deliver(),
 }
 
 /** Picks an index below `among`, which is small: a byte of chance is enough. */

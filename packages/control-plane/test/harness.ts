@@ -13,6 +13,7 @@ import { NO_RULES } from '../src/domain/placement/fleet-rooms.ts'
 import { DEFAULT_RATES, DEFAULT_TIMING, type Faults, migrate, realWorld, type Timing } from '../src/index.ts'
 import type { ReconcilerStatus } from '../src/reconcilers/reconciler.ts'
 import type { World } from '../src/world.ts'
+import { hintsOfRun } from './hints.ts'
 
 export const NO_POOLS: Config['pools'] = { enabled: false, floors: [], ceiling: 100, memoryShare: 0.5 }
 
@@ -138,6 +139,7 @@ export async function startRig(postgres: TestPostgres, options: RigOptions = {})
   const modules = await loadModules(options.source ?? join(import.meta.dirname, '../src'))
   const controlPlane = await modules.index.startControlPlane(config, {
     ...realWorld,
+    ...hintsOfRun(config.timing.sweepMs),
     ...options.world,
     logStream: {
       write: (line) => {

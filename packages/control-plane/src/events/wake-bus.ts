@@ -2,6 +2,7 @@
  * Wake-ups inside one process. A wake-up is a hint that something may be due; whoever gets it reads the tables. Losing one costs a sweep period.
  */
 import type { SandboxRow } from '../store/sandboxes.ts'
+import type { World } from '../world.ts'
 
 export const WAKE_TOPICS = ['placement', 'host', 'operation', 'sandbox', 'key_revoked', 'event', 'pool', 'drain', 'host_fenced', 'release', 'identity'] as const
 export type WakeTopic = (typeof WAKE_TOPICS)[number]
@@ -23,6 +24,11 @@ type Listener = (key: string, wake: Wake) => void
 export class WakeBus {
   readonly #listeners = new Map<WakeTopic, Set<Listener>>()
   readonly #gapListeners = new Set<() => void>()
+  readonly #hint: World['hint']
+
+  constructor(hint: World['hint'] = (deliver) => deliver()) {
+    this.#hint = hint
+  }
 
   /** @returns removes the listener */
   on(topic: WakeTopic, listener: Listener): () => void {
@@ -39,14 +45,15 @@ export class WakeBus {
   }
 
   emit(wakes: readonly Wake[]): void {
-    for (const wake of wakes) {
-      if (wake.elsewhere === true) continue
-      for (const listener of this.#listeners.get(wake.topic) ?? []) listener(wake.key, wake)
-    }
+    for (const wake of wakes) if (wake.elsewhere !== true) this.#hint(() => this.#deliver(wake), 'wake-up')
   }
 
   gap(): void {
     for (const listener of this.#gapListeners) listener()
+  }
+
+  #deliver(wake: Wake): void {
+    for (const listener of this.#listeners.get(wake.topic) ?? []) listener(wake.key, wake)
   }
 }
 

@@ -3,11 +3,17 @@
  * Only a shortcut: what is not handed over, or lost on the way, is due in the tables and found by the watch's next look.
  */
 import type { DueOrder } from '../store/hosts.ts'
+import type { World } from '../world.ts'
 
 type Take = (order: DueOrder) => void
 
 export class HostDesk {
   readonly #open = new Map<string, Set<Take>>()
+  readonly #hint: World['hint']
+
+  constructor(hint: World['hint'] = (deliver) => deliver()) {
+    this.#hint = hint
+  }
 
   /** @returns takes the watch off again */
   open(hostId: string, take: Take): () => void {
@@ -26,6 +32,8 @@ export class HostDesk {
 
   /** Once the transaction that made it due is committed. */
   hand(hostId: string, order: DueOrder): void {
-    for (const take of this.#open.get(hostId) ?? []) take(order)
+    this.#hint(() => {
+      for (const take of this.#open.get(hostId) ?? []) take(order)
+    }, 'start')
   }
 }
