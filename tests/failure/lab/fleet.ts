@@ -4,7 +4,7 @@
  * What its clients are told of is every control plane; nodes are addressed by name.
  */
 import { execFile } from 'node:child_process'
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type CreateSandboxOptions, Sandbox, Sandglass } from '@sandglass/sdk'
@@ -90,8 +90,13 @@ export class Fleet implements AsyncDisposable {
       .map(({ address }) => `http://${address}:7070`)
   }
 
+  /** What its sandboxes are asked for with. */
+  get options() {
+    return { client: this.client(), isolation: 'fake', resources: RESOURCES, restartPolicy: 'on_host_loss' } as const
+  }
+
   create(options: CreateSandboxOptions = {}): Promise<Sandbox> {
-    return Sandbox.create({ client: this.client(), isolation: 'fake', resources: RESOURCES, restartPolicy: 'on_host_loss', ...options })
+    return Sandbox.create({ ...this.options, ...options })
   }
 
   /** The host that a sandbox is on, by name. */
@@ -144,9 +149,29 @@ export class Fleet implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await labDown(this.#env)
-    const left = existsSync(this.home)
+    const left = leftOf(this.state)
     rmSync(this.#parent, { recursive: true, force: true })
-    if (left) throw new Error(`${this.home} was left over`)
+    if (left.length > 0) throw new Error(`left over: ${left.join(' ')}`)
+  }
+}
+
+/** Everything of a lab on the machine carries its id or lies below its home. */
+function leftOf({ plan }: LabState): string[] {
+  const places = ['/run/netns', '/run/sandglass', '/sys/class/net', '/sys/fs/cgroup', ...listed('/sys/fs/cgroup')]
+  const named = places.flatMap((place) => listed(place).filter((path) => path.includes(plan.id)))
+  const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .filter((line) => line.includes(` ${plan.home}`))
+  return [...(existsSync(plan.home) ? [plan.home] : []), ...named, ...mounts]
+}
+
+function listed(folder: string): string[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true }).flatMap((entry) =>
+      entry.isDirectory() || entry.isFile() || entry.isSymbolicLink() ? [join(folder, entry.name)] : [],
+    )
+  } catch {
+    return []
   }
 }
 

@@ -70,8 +70,10 @@ function newState({ shape, env }: LabUpOptions, home: string): LabState {
   const code = resolve(import.meta.dirname, '../../../..')
   // What an installation's home must be, a lab's must be too.
   installationOf({ home, cache, code, host: '127.0.0.1', ports: { api: PORTS.api, gateway: PORTS.gateway, hostHealth: 0 } })
-  const environment = Object.fromEntries(ALL_PASSED_ON.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])))
-  return { plan: planLab(shape, { id, home, cache, code, network: freeNetwork(id) }), environment }
+  // A runtime that starts at once needs no pool; who wants one says so.
+  const usual: Record<string, string> = shape.driver === 'fake' ? { SANDGLASS_POOL_FLOOR: '0' } : {}
+  const passed = Object.fromEntries(ALL_PASSED_ON.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])))
+  return { plan: planLab(shape, { id, home, cache, code, network: freeNetwork(id) }), environment: { ...usual, ...passed } }
 }
 
 /**

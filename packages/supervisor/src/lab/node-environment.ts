@@ -25,12 +25,12 @@ const OWN: Readonly<Record<RoleName, (plan: LabPlan, node: LabNode) => Environme
       SANDGLASS_DATABASE_URL: `postgres://sandglass@${database?.address ?? ''}:${PORTS.postgres}/sandglass`,
       PGPASSFILE: labPaths.databasePassfile(plan.home),
       SANDGLASS_TEMPLATES_DIR: templatesOf(plan),
-      ...(plan.driver === 'fake' ? { SANDGLASS_POOL_FLOOR: '0' } : {}),
     }
   },
   gateway: () => ({}),
   'host-agent': (plan, node) => ({
     SANDGLASS_HOST_NAME: node.name,
+    SANDGLASS_RUN_DIR: labPaths.runDirectory(plan.home, node.name),
     SANDGLASS_HOST_STATE_DIR: join(labPaths.disk(plan.home, node.name), 'host'),
     SANDGLASS_DATA_PLANE_HOST: node.address,
     SANDGLASS_DATA_PLANE_PORT: String(PORTS.dataPlane),

@@ -6,6 +6,8 @@ export const labPaths = {
   node: (home: string, node: string): string => join(home, 'nodes', node),
   /** A host's disk: small, of its own, so that it can be full. */
   disk: (home: string, node: string): string => join(home, 'nodes', node, 'disk'),
+  /** What a host keeps until the next boot. */
+  runDirectory: (home: string, node: string): string => join(home, 'nodes', node, 'run'),
   diskImage: (home: string, node: string): string => join(home, 'nodes', node, 'disk.img'),
   ballast: (home: string, node: string): string => join(home, 'nodes', node, 'disk', 'ballast'),
   /** What its wall clock is ahead, for libfaketime. */
