@@ -184,6 +184,7 @@ export class Replica {
         logStream: { write: (line) => this.#log(line) },
         tracing: noTracing,
         faults: { reach: (point) => this.#reach(this, point) },
+        hint: (deliver) => deliver(),
       },
       {
         migrate: async () => undefined,
