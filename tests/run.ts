@@ -44,6 +44,22 @@ function withShared({ setUp, tearDown }: Around, tests: Group['run']): Group['ru
   }
 }
 
+/** Two files at a time, and behind them those that measure, one by one. */
+function aloneLast(isAlone: (file: string) => boolean, tests: (concurrency: number) => Group['run']): Group['run'] {
+  return async (files) => {
+    const [first, last] = [files.filter((file) => !isAlone(file)), files.filter(isAlone)]
+    const tallies = [first.length === 0 ? emptyTally() : await tests(2)(first), last.length === 0 ? emptyTally() : await tests(1)(last)]
+    const tally = emptyTally()
+    for (const one of tallies) {
+      tally.passed += one.passed
+      tally.failed += one.failed
+      tally.skips.push(...one.skips)
+      tally.failures.push(...one.failures)
+    }
+    return tally
+  }
+}
+
 /** Runs files of node:test, each in a process of its own. */
 function nodeTests(options: { concurrency: number; timeoutMs: number }): Group['run'] {
   return async (files) => {
@@ -143,7 +159,14 @@ const GROUPS: readonly Group[] = [
   { name: 'e2e', files: find('tests/e2e/**/*.test.ts'), run: withShared(shared, nodeTests({ concurrency: 1, timeoutMs: 15 * MINUTE_MS })) },
   { name: 'real-input', files: find('tests/real-input/**/*.test.ts'), run: withShared(shared, nodeTests({ concurrency: 1, timeoutMs: 15 * MINUTE_MS })) },
   { name: 'fuzz', files: find('tests/fuzz/**/*.test.ts'), run: withShared(shared, nodeTests({ concurrency: 1, timeoutMs: 15 * MINUTE_MS })) },
-  { name: 'failure', files: find('tests/failure/**/*.test.ts'), run: nodeTests({ concurrency: 1, timeoutMs: 30 * MINUTE_MS }) },
+  {
+    name: 'failure',
+    files: find('tests/failure/**/*.test.ts'),
+    run: aloneLast(
+      (file) => file.endsWith('/churn.test.ts'),
+      (concurrency) => nodeTests({ concurrency, timeoutMs: 30 * MINUTE_MS }),
+    ),
+  },
 ]
 
 function select(filter: string | undefined): Group[] {

@@ -1,13 +1,13 @@
 /**
- * LI1: death at every named step of the host agent and of the control plane. Each role lists its points in one file, so a new point is tried by
- * itself. A create, a command and a delete go through the point, and where it is theirs a stop and a start; after the restart they have happened once, and nothing is left over. Once with
- * cold starts, and once with a pool of which each create takes a member.
+ * LI1: death at every named step of the host agent and of the control plane. Each role lists its points in one file, so a new point is tried by itself. A
+ * create, a command and a delete go through the point, and where it is theirs a stop and a start; after the restart they have happened once, and nothing is
+ * left over. A file of its own for each way to start, so that the two share the time.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { CRASH_POINTS as CONTROL_PLANE_POINTS } from '../../packages/control-plane/src/faults/crash-point.ts'
 import { CRASH_POINTS as HOST_AGENT_POINTS } from '../../packages/host-agent/src/faults/crash-point.ts'
-import { CarefulClient, CONTENT_PATH, RESOURCES } from './careful-client.ts'
+import { CarefulClient, CONTENT_PATH } from './careful-client.ts'
 import { RoleWatch, restartArmed } from './crash-seam.ts'
 import { InstallationUnderTest } from './installation-under-test.ts'
 import { Ledger } from './ledger.ts'
@@ -23,27 +23,21 @@ const DEATH_LIMIT_MS = 60_000
 const POOL_LIMIT_MS = 60_000
 /** The killed one, the one that died at its point, and the one that lives. */
 const LIVES = 3
-const MEMBERS = 2
 
 const OF_POOLS = /^pool\./
 /** The control plane's, of requests to stop and to start. */
 const OF_RUNS = /^(stop|start)\.(open|committed)$/
 /** The control plane's, of hosts that are lost, which none is here; `control-plane/test/lost-host` fails there. */
 const OF_FENCES = /^fence\./
-const STARTS: readonly { readonly how: string; readonly members: number; readonly env: Readonly<Record<string, string>> }[] = [
-  { how: 'cold starts', members: 0, env: { SANDGLASS_POOL_FLOOR: '0' } },
-  {
-    how: 'starts out of a pool',
-    // One more is of the default size.
-    members: MEMBERS + 1,
-    env: {
-      SANDGLASS_POOL_FLOOR: '1',
-      SANDGLASS_POOL_FLOOR_SPECS: `base,${RESOURCES.vcpu},${RESOURCES.memory_mb},${RESOURCES.disk_gb},${MEMBERS}`,
-    },
-  },
-]
 
-for (const { how, members, env } of STARTS) {
+export type Starts = {
+  readonly how: string
+  /** So many stand ready whenever a point is passed. */
+  readonly members: number
+  readonly env: Readonly<Record<string, string>>
+}
+
+export function killAtEveryStep({ how, members, env }: Starts): void {
   describe(`LI1 kill -9 at every named step of ${how}`, () => {
     let installation: InstallationUnderTest
     let client: CarefulClient
