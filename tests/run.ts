@@ -163,7 +163,7 @@ const GROUPS: readonly Group[] = [
     name: 'failure',
     files: find('tests/failure/**/*.test.ts'),
     run: aloneLast(
-      (file) => file.endsWith('/churn.test.ts'),
+      (file) => /\/(churn|lease)\.test\.ts$|\/lab\//.test(file),
       (concurrency) => nodeTests({ concurrency, timeoutMs: 30 * MINUTE_MS }),
     ),
   },
