@@ -34,7 +34,7 @@ test('a stop brings one to rest that is stopping though nothing is live', () => 
   assert.ok(mayMove('rest', 'stopping'))
 })
 
-const LOSSES: Readonly<Record<'host' | 'guest', readonly LossReason[]>> = { host: ['recovered', 'host_restarted'], guest: ['runtime_exited'] }
+const LOSSES: Readonly<Record<'host' | 'guest', readonly LossReason[]>> = { host: ['recovered', 'host_restarted', 'host_lost'], guest: ['runtime_exited'] }
 const pauses = { retryBaseMs: 1, restartBaseMs: 1_000 }
 const ready = { observed: 'ready', startAttempts: 1, restarts: 0 } as const
 
@@ -70,6 +70,18 @@ test('a restart whose starts fail is one of its row: the next pause is longer, a
   assert.match(last.statusReason, /^restarts_used_up: .*8 times in a row.*\(start_failed: the runtime did not start\)$/)
   assert.deepEqual(plan(0), { move: 'fail', statusReason, startFailed: true }, 'a create or a start by hand has no row to go on with')
   for (const observed of ['assigned', 'starting', 'ready'] as const) assert.ok(mayMove('restart', observed), observed)
+})
+
+test('the loss of a host is waited for no longer, since its fence was, and counts in the row all the same', () => {
+  const loss = { reason: 'host_lost', detail: null } as const
+  const statusReason = 'host_lost: its host was not heard of for too long, and was fenced'
+  const plan = (observed: 'starting' | 'ready', restarts: number) =>
+    planLoss({ observed, startAttempts: 2, restartPolicy: 'on_host_loss', restarts }, loss, pauses)
+  for (const restarts of [0, LIMITS.restartsInARow - 1]) {
+    assert.deepEqual(plan('ready', restarts), { move: 'restart', retryAfterMs: 0, statusReason, restarts: restarts + 1 })
+  }
+  assert.equal(plan('ready', LIMITS.restartsInARow).move, 'fail')
+  assert.deepEqual(plan('starting', 0), { move: 'retry', retryAfterMs: 0, statusReason, startAttempts: 2 })
 })
 
 test(`the pause doubles with each restart of a row, and after ${LIMITS.restartsInARow} it is failed`, () => {
