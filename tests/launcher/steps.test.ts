@@ -12,7 +12,7 @@ test('up runs every step once, then becomes the command line', async () => {
   for (const title of ['Node.js 24.22.0', 'guest agent', 'warden', 'runsc', 'template base']) assert.match(first.stderr, new RegExp(`^  ${title} .* s$`, 'm'))
   assert.ok(existsSync(join(machine.cache, 'bin/runsc')))
   assert.ok(existsSync(join(machine.cache, 'guest-agent/sandglass-guest')))
-  assert.ok(existsSync(join(machine.cache, 'bin/sandglass-warden')))
+  assert.ok(existsSync(join(machine.cache, 'warden/sandglass-warden')))
   assert.ok(existsSync(join(machine.cache, 'templates/base.json')))
   assert.deepEqual(readdirSync(join(machine.cache, 'tmp')), [])
 })

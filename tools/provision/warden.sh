@@ -3,8 +3,8 @@
 . "$SANDGLASS_PROVISION/stamp.sh"
 
 warden_source=$SANDGLASS_ROOT/native/warden
-warden_binary=$SANDGLASS_CACHE/bin/sandglass-warden
-warden_stamp=$SANDGLASS_CACHE/stamps/warden
+warden_binary=$SANDGLASS_CACHE/warden/sandglass-warden
+warden_stamp=$SANDGLASS_CACHE/stamps/sandglass-warden
 # Named, because a static build applies its flags to build scripts and macros as well otherwise.
 warden_target=x86_64-unknown-linux-gnu
 

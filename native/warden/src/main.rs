@@ -1,11 +1,11 @@
-//! `sandglass-warden keep --group DIR --run DIR` · `sandglass-warden launch PROCS PROGRAM [ARGUMENT…]`
+//! `sandglass-warden keep --group DIR --run DIR` · `sandglass-warden run GATE PROGRAM [ARGUMENT…]` · `become …`
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use sandglass_warden::keep::{Kept, Place, keep};
-use sandglass_warden::launch::launch;
+use sandglass_warden::launch::{Program, r#become, run};
 
 const USAGE: u8 = 2;
 /// Another warden of the installation lives.
@@ -15,11 +15,8 @@ const NOT_LAUNCHED: u8 = 126;
 
 enum Command {
     Keep(Place),
-    Launch {
-        procs: PathBuf,
-        program: OsString,
-        arguments: Vec<OsString>,
-    },
+    Run(PathBuf, Program),
+    Become(PathBuf, Program),
     Version,
 }
 
@@ -33,21 +30,18 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
-        Some(Command::Launch {
-            procs,
-            program,
-            arguments,
-        }) => {
-            eprintln!("sandglass-warden: {}", launch(&procs, &program, &arguments));
-            ExitCode::from(NOT_LAUNCHED)
-        }
+        Some(Command::Run(gate, program)) => match run(&gate, &program) {
+            Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)),
+            Err(cause) => not_launched(&cause),
+        },
+        Some(Command::Become(gate, program)) => not_launched(&r#become(&gate, &program)),
         Some(Command::Version) => {
             println!("{}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS
         }
         None => {
             eprintln!(
-                "usage: sandglass-warden keep --group DIR --run DIR | launch PROCS PROGRAM [ARGUMENT…] | --version"
+                "usage: sandglass-warden keep --group DIR --run DIR | run GATE PROGRAM [ARGUMENT…] | become GATE PROGRAM [ARGUMENT…] | --version"
             );
             ExitCode::from(USAGE)
         }
@@ -65,14 +59,28 @@ fn command() -> Option<Command> {
                 .is_none()
                 .then_some(Command::Keep(Place { group, run }))
         }
-        "launch" => Some(Command::Launch {
-            procs: arguments.next()?.into(),
-            program: arguments.next()?,
-            arguments: arguments.collect(),
-        }),
+        "run" => gate_and_program(arguments).map(|(gate, program)| Command::Run(gate, program)),
+        "become" => gate_and_program(arguments).map(|(gate, program)| Command::Become(gate, program)),
         "--version" => arguments.next().is_none().then_some(Command::Version),
         _ => None,
     }
+}
+
+fn gate_and_program(mut arguments: impl Iterator<Item = OsString>) -> Option<(PathBuf, Program)> {
+    let gate = arguments.next()?.into();
+    let path = arguments.next()?;
+    Some((
+        gate,
+        Program {
+            path,
+            arguments: arguments.collect(),
+        },
+    ))
+}
+
+fn not_launched(cause: &std::io::Error) -> ExitCode {
+    eprintln!("sandglass-warden: {cause}");
+    ExitCode::from(NOT_LAUNCHED)
 }
 
 fn option(arguments: &mut impl Iterator<Item = OsString>, name: &str) -> Option<PathBuf> {

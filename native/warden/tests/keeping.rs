@@ -264,9 +264,58 @@ fn a_machine_without_a_freezer_has_no_warden() {
 fn a_launch_that_cannot_enter_does_not_run() {
     let mut place = Place::new();
     let marker = place.run.with_file_name("marker");
-    place.launch("touch", &[marker.to_str().unwrap()]);
-    assert_eq!(place.wait_launched(), Some(126));
+    for how in ["run", "become"] {
+        place.launch_as(how, "touch", &[marker.to_str().unwrap()]);
+        assert_eq!(place.wait_launched(), Some(126), "{how}");
+    }
     assert!(!marker.exists());
+}
+
+#[test]
+fn both_ways_in_end_at_a_closed_gate_and_go_on_when_it_opens() {
+    for how in ["run", "become"] {
+        let mut place = Place::new();
+        place.keep();
+        let marker = place.run.with_file_name("marker");
+        place.launch_as(how, "touch", &[marker.to_str().unwrap()]);
+        wait_for("the launch", || place.is_populated().then_some(()));
+        assert!(!marker.exists(), "{how}");
+        place.talk().renew(10_000);
+        assert_eq!(place.wait_launched(), Some(0), "{how}");
+        assert!(marker.exists(), "{how}");
+    }
+}
+
+#[test]
+fn a_launch_whose_launcher_has_gone_while_it_stood_at_the_gate_never_runs() {
+    let mut place = Place::new();
+    place.keep();
+    let marker = place.run.with_file_name("marker");
+    let launcher = place.launch_as("run", "touch", &[marker.to_str().unwrap()]);
+    wait_for("the launch", || place.is_populated().then_some(()));
+    kill(launcher);
+    place.wait_launched();
+    assert!(place.is_populated());
+    place.talk().renew(10_000);
+    wait_for("its end", || (!place.is_populated()).then_some(()));
+    assert!(!marker.exists());
+}
+
+#[test]
+fn a_program_ends_with_its_launcher() {
+    let mut place = Place::new();
+    place.keep();
+    place.talk().renew(10_000);
+    let launcher = place.launch_as("run", "sleep", &["1000"]);
+    wait_for("the launch", || place.is_populated().then_some(()));
+    kill(launcher);
+    place.wait_launched();
+    wait_for("its end", || (!place.is_populated()).then_some(()));
+}
+
+fn kill(pid: u32) {
+    // SAFETY: takes and touches no memory.
+    unsafe { libc::kill(pid.try_into().unwrap(), libc::SIGKILL) };
 }
 
 #[test]
@@ -274,8 +323,12 @@ fn an_exit_code_is_that_of_the_program() {
     let mut place = Place::new();
     place.keep();
     place.talk().renew(10_000);
-    place.launch("sh", &["-c", "exit 7"]);
-    assert_eq!(place.wait_launched(), Some(7));
+    for how in ["run", "become"] {
+        place.launch_as(how, "sh", &["-c", "exit 7"]);
+        assert_eq!(place.wait_launched(), Some(7), "{how}");
+    }
+    place.launch_as("run", "sh", &["-c", "kill -KILL $$"]);
+    assert_eq!(place.wait_launched(), Some(137));
 }
 
 #[test]

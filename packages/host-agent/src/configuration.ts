@@ -91,7 +91,7 @@ export function readConfiguration(env: Env): Configuration {
     stateDir: path(env, 'SANDGLASS_HOST_STATE_DIR', join(home, 'host')),
     runsc: path(env, 'SANDGLASS_RUNSC', join(cache, 'bin/runsc')),
     guestAgent: path(env, 'SANDGLASS_GUEST_AGENT', join(cache, 'guest-agent/sandglass-guest')),
-    warden: path(env, 'SANDGLASS_WARDEN', join(cache, 'bin/sandglass-warden')),
+    warden: path(env, 'SANDGLASS_WARDEN', join(cache, 'warden/sandglass-warden')),
     runDir: path(env, 'SANDGLASS_RUN_DIR', '/run/sandglass'),
     renewalMs: number(env, 'SANDGLASS_LEASE_RENEWAL_MS', WHOLE, RENEWAL_MS) ?? RENEWAL_MS,
     templatesDir: path(env, 'SANDGLASS_TEMPLATES_DIR', join(cache, 'templates')),

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import type { RuntimeSpec } from '@sandglass/contract'
 import type { Agent } from '../src/agent.ts'
@@ -327,7 +327,7 @@ test('guard launch.gate: a launch that the deadline overtakes is held at the gat
   await untilFrozen(installation, true)
   const marker = join(installation.dir, 'launched')
   const procs = join(groupOf(installation), 'sandglass-gate/cgroup.procs')
-  const launch = spawn(installation.configuration.warden, ['launch', procs, 'touch', marker], { stdio: 'ignore' })
+  const launch = spawn(installation.configuration.warden, ['become', dirname(procs), 'touch', marker], { stdio: 'ignore' })
   await until('the launch at the gate', () => (readFileSync(procs, 'utf8').includes(`${launch.pid}`) ? true : undefined))
   assert.equal(existsSync(marker), false)
   installation.plane.renewalsLost = false

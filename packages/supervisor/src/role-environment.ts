@@ -41,7 +41,7 @@ const hostAgent = (installation: Installation): Environment => ({
   SANDGLASS_HOST_STATE_DIR: paths.hostState(installation.home),
   SANDGLASS_RUNSC: join(installation.cache, 'bin/runsc'),
   SANDGLASS_GUEST_AGENT: join(installation.cache, 'guest-agent/sandglass-guest'),
-  SANDGLASS_WARDEN: join(installation.cache, 'bin/sandglass-warden'),
+  SANDGLASS_WARDEN: join(installation.cache, 'warden/sandglass-warden'),
   SANDGLASS_TEMPLATES_DIR: join(installation.cache, 'templates'),
   SANDGLASS_INSTALLATION: installation.id,
 })

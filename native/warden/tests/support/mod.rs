@@ -122,9 +122,13 @@ impl Place {
     }
 
     pub fn launch(&mut self, program: &str, arguments: &[&str]) -> u32 {
+        self.launch_as("become", program, arguments)
+    }
+
+    pub fn launch_as(&mut self, how: &str, program: &str, arguments: &[&str]) -> u32 {
         let child = Command::new(BINARY)
-            .arg("launch")
-            .arg(self.group.join("sandglass-gate/cgroup.procs"))
+            .arg(how)
+            .arg(self.group.join("sandglass-gate"))
             .arg(program)
             .args(arguments)
             .stdout(Stdio::null())

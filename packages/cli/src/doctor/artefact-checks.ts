@@ -33,7 +33,7 @@ const guestAgent: Check = {
 const warden: Check = {
   name: 'warden',
   async run(machine) {
-    const path = `${machine.cache}/bin/sandglass-warden`
+    const path = `${machine.cache}/warden/sandglass-warden`
     if ((await machine.file(path))?.executable !== true) return fail(`${path} is missing`, 'Nothing starts on a host without it.', INSTALL)
     const version = await machine.run(path, ['--version'])
     return version?.code === 0

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import type { Clock } from '../clock.ts'
 import { type Log, reasonOf } from '../log.ts'
 import { identify, listProcesses, sendSignal } from '../processes/process-table.ts'
-import type { Moment, Warden } from './warden.ts'
+import type { Command, Moment, Warden, WayIn } from './warden.ts'
 import { WardenConnection } from './warden-connection.ts'
 import { leftMsOf, type WardenLine, type WardenState } from './warden-line.ts'
 
@@ -68,11 +68,11 @@ export class WardenProcess implements Warden {
     return this.#state === undefined ? 0 : this.#state.untilMs - this.#input.clock.nowMs()
   }
 
-  through(command: readonly [string, ...string[]]): readonly [string, ...string[]] {
+  through(command: Command, how: WayIn = 'run'): Command {
     const { binary, group } = this.#input.place
     if (group === undefined || !this.alive) throw new Error('no warden keeps the lease of this host; nothing is launched without one')
     if (this.leftMs() <= 0) throw new Error('the lease of this host has run out')
-    return [binary, 'launch', join(group, 'sandglass-gate/cgroup.procs'), ...command]
+    return [binary, how, join(group, 'sandglass-gate'), ...command]
   }
 
   async moment(): Promise<Moment | undefined> {

@@ -6,10 +6,15 @@
 /** Nanoseconds of the warden's clock, which goes on while the machine sleeps. Node.js cannot read that clock, so whoever needs a moment asks for one. */
 export type Moment = bigint
 
+export type Command = readonly [string, ...string[]]
+
+/** `run`, the default: its launcher waits for it, and ends with it. `become`: it is what was spawned, which takes some milliseconds more. */
+export type WayIn = 'run' | 'become'
+
 /** Through which every launch goes. */
 export type LaunchGate = {
-  /** guard: launch.gate. The command that becomes the given one inside of the group that is frozen. @throws Error when nothing may be launched now */
-  through(command: readonly [string, ...string[]]): readonly [string, ...string[]]
+  /** guard: launch.gate. The command that runs the given one inside of the group that is frozen. @throws Error when nothing may be launched now */
+  through(command: Command, how?: WayIn): Command
 }
 
 export type Warden = LaunchGate & {

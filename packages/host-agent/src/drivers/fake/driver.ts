@@ -19,11 +19,9 @@ import { killUntilGone } from '../../processes/kill-until-gone.ts'
 import { descendantsOf, identify, isAlive, listProcesses, type ProcessIdentity } from '../../processes/process-table.ts'
 import { writeJson } from '../../state/json-file.ts'
 import type { Layout } from '../../state/layout.ts'
-import type { LaunchGate } from '../../warden/warden.ts'
+import type { Command, LaunchGate } from '../../warden/warden.ts'
 import type { Driver } from '../contract.ts'
 import { fakeScriptOf } from './script.ts'
-
-type Command = readonly [string, ...string[]]
 
 const limitParser = parserOf(closed({ limit_fails: Type.Union([Type.String(), Type.Null()]) }))
 
@@ -56,7 +54,7 @@ export function fakeDriver(layout: Layout, clock: Clock, gate: LaunchGate): Driv
       const seconds = `${(script.exit_after_ms ?? 0) / 1_000}`
       const command: Command = script.guest_silent === true ? ['sh', '-c', 'sleep 1000000; :', paths.socket] : guest
       const timed: Command = script.exit_after_ms === undefined ? command : ['timeout', '--signal=KILL', seconds, ...command]
-      const [program, ...args] = gate.through(timed)
+      const [program, ...args] = gate.through(timed, 'become')
       const child = spawn(program, args, { detached: true, stdio: 'ignore', cwd: '/', env: { PATH: process.env['PATH'] ?? '', LANG: 'C.UTF-8' } })
       spawned()
       await once(child, 'spawn')
