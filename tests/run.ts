@@ -159,6 +159,7 @@ const GROUPS: readonly Group[] = [
   { name: 'e2e', files: find('tests/e2e/**/*.test.ts'), run: withShared(shared, nodeTests({ concurrency: 1, timeoutMs: 15 * MINUTE_MS })) },
   { name: 'real-input', files: find('tests/real-input/**/*.test.ts'), run: withShared(shared, nodeTests({ concurrency: 1, timeoutMs: 15 * MINUTE_MS })) },
   { name: 'fuzz', files: find('tests/fuzz/**/*.test.ts'), run: withShared(shared, nodeTests({ concurrency: 1, timeoutMs: 15 * MINUTE_MS })) },
+  { name: 'sim', files: find('tests/sim/**/*.test.ts'), run: nodeTests({ concurrency: 1, timeoutMs: 30 * MINUTE_MS }) },
   {
     name: 'failure',
     files: find('tests/failure/**/*.test.ts'),
