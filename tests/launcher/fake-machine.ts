@@ -24,6 +24,10 @@ const fakes: Record<string, string> = {
   umount: ':',
   cc: ':',
   stty: 'exit 1',
+  nft: ':',
+  faketime: ':',
+  fallocate: ':',
+  'mkfs.ext4': ':',
   'apt-get': `case "$*" in
   *indextargets*) ;;
   *download*) touch prometheus_2.42.0_amd64.deb ;;

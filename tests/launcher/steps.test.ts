@@ -76,6 +76,15 @@ test('a missing tool is installed by its Debian package, and only that one', asy
   assert.match(machine.calls('apt-get').join('\n'), /install --yes --no-install-recommends erofs-utils$/m)
 })
 
+test('what only a lab needs is installed for a lab, and not for an installation', async () => {
+  using machine = new FakeMachine()
+  machine.removeTool('faketime', { installable: true })
+  assert.doesNotMatch((await machine.run('up')).stderr, /faketime/)
+  const outcome = await machine.run('lab', 'status')
+  assert.equal(outcome.code, 0, outcome.stderr)
+  assert.match(outcome.stderr, /Debian packages +faketime/)
+})
+
 test('what cannot be had is named, with the one thing to type', async () => {
   using machine = new FakeMachine()
   machine.removeTool('mkfs.erofs', { installable: false })
