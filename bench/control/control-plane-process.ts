@@ -14,6 +14,7 @@ const ENDED_MS = 20_000
 
 export const TEMPLATE = { name: 'base', digest: `sha256:${'a'.repeat(64)}` }
 
+const newSigningKey = (): string => generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 export class ControlPlaneProcess implements AsyncDisposable {
@@ -50,7 +51,9 @@ export class ControlPlaneProcess implements AsyncDisposable {
         SANDGLASS_DATABASE_URL: databaseUrl,
         SANDGLASS_GATEWAY_URL: 'http://127.0.0.1:1',
         SANDGLASS_TEMPLATES_DIR: join(folder, 'templates'),
-        SANDGLASS_TICKET_KEY_FILE: file('ticket.pem', generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()),
+        SANDGLASS_INTERNAL_PORT: '0',
+        SANDGLASS_TICKET_KEY_FILE: file('ticket.pem', newSigningKey()),
+        SANDGLASS_CA_KEY_FILE: file('authority.pem', newSigningKey()),
         SANDGLASS_HOST_TOKEN_SHA256_FILE: file('host', sha256(hostToken)),
         SANDGLASS_GATEWAY_TOKEN_SHA256_FILE: file('gateway', sha256(randomBytes(16).toString('hex'))),
         SANDGLASS_BOOTSTRAP_KEYS_FILE: file('keys.json', JSON.stringify([{ name: 'bench', role: 'operator', sha256: sha256(key) }])),

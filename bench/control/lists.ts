@@ -27,8 +27,8 @@ async function measure(bench: ControlBench): Promise<Finding[]> {
   const url = await bench.postgres.createDatabase()
   const client = new pg.Client({ connectionString: url })
   await client.connect()
-  await using controlPlane = await ControlPlaneProcess.start(url, join(bench.scratch, 'c6'))
   try {
+    await using controlPlane = await ControlPlaneProcess.start(url, join(bench.scratch, 'c6'))
     await insertFleet(client, { hosts: 100, live: LIVE, finished: FINISHED, tenants: 1, template: TEMPLATE, free: { vcpu: 0, memory_mb: 0, disk_gb: 0 } })
     await client.query(
       `UPDATE sandglass.sandboxes s SET name = 'sandbox-' || n
