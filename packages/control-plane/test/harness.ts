@@ -54,7 +54,7 @@ type Shared = {
 export type RigOptions = {
   readonly timing?: Partial<Timing>
   readonly faults?: Faults
-  readonly world?: Partial<Pick<World, 'monotonicMs' | 'wallMs'>>
+  readonly world?: Partial<Pick<World, 'monotonicMs' | 'wallMs' | 'hint'>>
   readonly tracing?: Tracing
   /** A second process over the same database, with the same keys. */
   readonly twinOf?: Shared
