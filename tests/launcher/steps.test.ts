@@ -17,6 +17,13 @@ test('up runs every step once, then becomes the command line', async () => {
   assert.deepEqual(readdirSync(join(machine.cache, 'tmp')), [])
 })
 
+test('a machine that is to be a host gets what a host needs', async () => {
+  using machine = new FakeMachine()
+  const { code, stderr } = await machine.run('host', 'join', 'https://control.example:7073')
+  assert.equal(code, 0, stderr)
+  for (const file of ['bin/runsc', 'guest-agent/sandglass-guest', 'templates/base.json']) assert.ok(existsSync(join(machine.cache, file)), file)
+})
+
 test('a second run builds nothing, says nothing and takes less than a second', async () => {
   using machine = new FakeMachine()
   await machine.run('up')
@@ -51,7 +58,7 @@ test('a lost artefact is made again although its stamp is there', async () => {
   assert.match(second.stderr, /template base/)
 })
 
-test('commands other than up, run and test need Node.js and its packages only', async () => {
+test('commands other than up, run, test and host join need Node.js and its packages only', async () => {
   using machine = new FakeMachine()
   const listing = await machine.run('ls', '--json')
   assert.equal(listing.stdout, `cli ${machine.clone}/packages/cli/src/main.mjs ls --json\n`)

@@ -32,6 +32,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'host uncordon', summary: 'use a host again; calls off its drain', load: () => import('./commands/host-uncordon.ts') },
   { name: 'host drain', summary: 'empty a host before a deadline', load: () => import('./commands/host-drain.ts') },
   { name: 'host rm', summary: 'remove a host on which nothing is left', load: () => import('./commands/host-rm.ts') },
+  { name: 'host join', summary: 'make this machine a host of an installation elsewhere', load: () => import('./commands/host-join.ts') },
   { name: 'host token create', summary: 'make a token with which a machine joins, once', load: () => import('./commands/host-token-create.ts') },
   { name: 'host token ls', summary: 'list join tokens', load: () => import('./commands/host-token-ls.ts') },
   { name: 'host token revoke', summary: 'revoke a join token', load: () => import('./commands/host-token-revoke.ts') },

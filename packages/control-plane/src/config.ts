@@ -127,8 +127,6 @@ export type Config = {
   readonly ticketKey: KeyObject
   /** Of the installation's CA; the same in every control plane. */
   readonly authorityKey: KeyObject
-  readonly hostTokenSha256: string
-  readonly gatewayTokenSha256: string
   readonly bootstrapKeys: readonly BootstrapKey[]
   /** Every gateway; a sandbox is told all, one of them first. */
   readonly gatewayUrls: readonly [string, ...string[]]
@@ -171,11 +169,6 @@ export function configFrom(environment: Environment): Config {
     if (!['', '0', '1'].includes(text)) throw new RangeError(`${name} must be 0 or 1`)
     return text === '1'
   }
-  const digest = (name: string): string => {
-    const text = fileText(name, required(name)).trim()
-    if (!/^[0-9a-f]{64}$/.test(text)) throw new RangeError(`${name}: the file does not hold a SHA-256 in lower-case hexadecimal`)
-    return text
-  }
   const gatewayUrls = parseUrls(required('SANDGLASS_GATEWAY_URL'))
   if (gatewayUrls === undefined) throw new RangeError('SANDGLASS_GATEWAY_URL must be an http or https URL, or several separated by commas')
   const poolFloor = number('SANDGLASS_POOL_FLOOR', DEFAULT_POOL_FLOOR, 0, LIMITS.poolMembers)
@@ -192,8 +185,6 @@ export function configFrom(environment: Environment): Config {
     databaseUrl: required('SANDGLASS_DATABASE_URL'),
     ticketKey: signingKey('SANDGLASS_TICKET_KEY_FILE', fileText('SANDGLASS_TICKET_KEY_FILE', required('SANDGLASS_TICKET_KEY_FILE'))),
     authorityKey: signingKey('SANDGLASS_CA_KEY_FILE', fileText('SANDGLASS_CA_KEY_FILE', required('SANDGLASS_CA_KEY_FILE'))),
-    hostTokenSha256: digest('SANDGLASS_HOST_TOKEN_SHA256_FILE'),
-    gatewayTokenSha256: digest('SANDGLASS_GATEWAY_TOKEN_SHA256_FILE'),
     bootstrapKeys: keysFile === undefined ? [] : parseBootstrapKeys(fileText('SANDGLASS_BOOTSTRAP_KEYS_FILE', keysFile)),
     gatewayUrls,
     bootstrapJoinTokens: tokensFile === undefined ? [] : parseJoinTokens(fileText('SANDGLASS_JOIN_TOKENS_FILE', tokensFile)),

@@ -142,10 +142,10 @@ export async function startControlPlane(config: Config, world: World = realWorld
     await app.register(async (scope) => register(scope, routes))
   }
   await app.register(async (scope) => eventRoutes(scope, routes, feed))
-  await app.register(async (scope) => internalHostRoutes(scope, context, streams))
-  await app.register(async (scope) => internalGatewayRoutes(scope, context, streams))
   observeRequests(internal.app, world, metrics)
   await internal.app.register(async (scope) => identityRoutes(scope, context, gate))
+  await internal.app.register(async (scope) => internalHostRoutes(scope, context, gate, streams))
+  await internal.app.register(async (scope) => internalGatewayRoutes(scope, context, gate, streams))
   await app.register(async (scope) => documentRoutes(scope, config.openapiFile))
   const sources = {
     reconcilers: () => reconcilers.status(),

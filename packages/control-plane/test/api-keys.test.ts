@@ -2,17 +2,23 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { type Access, type CreatedApiKey, type FeedEvent, FeedEventSchema, parserOf } from '@sandglass/contract'
+import { type Access, AccessSchema, CodedError, type CreatedApiKey, type FeedEvent, FeedEventSchema, parserOf } from '@sandglass/contract'
 import { until } from '@sandglass/testkit'
 import { type Rig, startRig, usePostgres } from './harness.ts'
 
 const postgres = usePostgres()
 const events = parserOf(FeedEventSchema)
+const accesses = parserOf(AccessSchema)
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 const make = async (rig: Rig, key: string, body: object) => await rig.call<CreatedApiKey>('POST', '/v1/api-keys', { key, body })
-const access = async (rig: Rig, key: string, sandbox_id: string) =>
-  await rig.call<Access>('POST', '/internal/v1/access', { key: rig.gatewayToken, body: { key_sha256: sha256(key), sandbox_id } })
+const access = async (rig: Rig, key: string, sandbox_id: string): Promise<Access> =>
+  accesses.parse(await rig.gateway.post('/internal/v1/access', { key_sha256: sha256(key), sandbox_id }))
+const refused = async (asked: Promise<Access>): Promise<string | undefined> =>
+  await asked.then(
+    () => undefined,
+    (error: unknown) => (error instanceof CodedError ? error.code : String(error)),
+  )
 
 describe('keys', () => {
   test('nobody gives away more than they have; only operators name a tenant', async () => {
@@ -44,15 +50,15 @@ describe('gateways', () => {
     await using rig = await startRig(postgres.current)
     const host = await rig.host()
     const pending = await rig.create({}, { wait: 10 })
-    const { body } = await access(rig, rig.keys.viewer, pending.body.id)
+    const body = await access(rig, rig.keys.viewer, pending.body.id)
     assert.equal(body.role, 'viewer')
     assert.equal(body.status, 'ready')
     assert.deepEqual({ ...body.route, valid_for_ms: 0 }, { host_id: host.id, data_plane_url: 'http://127.0.0.1:1', generation: 1, epoch: 1, valid_for_ms: 0 })
     assert.ok((body.route?.valid_for_ms ?? 0) > 20_000)
-    assert.equal((await access(rig, await rig.newKey('acme'), pending.body.id)).problem?.code, 'sandbox_not_found')
-    assert.equal((await access(rig, 'sgk_x', pending.body.id)).problem?.code, 'unauthenticated')
+    assert.equal(await refused(access(rig, await rig.newKey('acme'), pending.body.id)), 'sandbox_not_found')
+    assert.equal(await refused(access(rig, 'sgk_x', pending.body.id)), 'unauthenticated')
     await rig.remove(pending.body.id)
-    const gone = (await access(rig, rig.keys.viewer, pending.body.id)).body
+    const gone = await access(rig, rig.keys.viewer, pending.body.id)
     assert.deepEqual({ status: gone.status, route: gone.route }, { status: 'terminated', route: null })
   })
 
@@ -60,11 +66,11 @@ describe('gateways', () => {
     await using rig = await startRig(postgres.current)
     await rig.host()
     const heard: FeedEvent[] = []
-    const response = await fetch(`${rig.url}/internal/v1/feed`, { headers: { authorization: `Bearer ${rig.gatewayToken}` } })
+    const response = await rig.gateway.open('/internal/v1/feed', new AbortController().signal)
     const reading = (async () => {
       let rest = ''
-      for await (const text of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
-        const lines = (rest + text).split('\n')
+      for await (const text of response) {
+        const lines = (rest + String(text)).split('\n')
         rest = lines.pop() ?? ''
         heard.push(...lines.map((line) => events.parse(JSON.parse(line))))
       }
@@ -87,11 +93,11 @@ describe('gateways', () => {
     await rig.settled()
     const host = await rig.host()
     const controller = new AbortController()
-    const response = await fetch(`${rig.url}/internal/v1/feed`, { headers: { authorization: `Bearer ${rig.gatewayToken}` }, signal: controller.signal })
+    const response = await rig.gateway.open('/internal/v1/feed', controller.signal)
     await using _twin = await startRig(postgres.current, { timing: { ...timing, fencePollMs: 50 }, twinOf: rig })
     let heard = ''
-    for await (const text of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
-      heard += text
+    for await (const text of response) {
+      heard += String(text)
       if (heard.includes('host_fenced')) break
     }
     const fenced = heard.split('\n').find((line) => line.includes('host_fenced')) ?? ''

@@ -20,15 +20,12 @@ const good = {
   SANDGLASS_GATEWAY_URL: 'http://127.0.0.1:7071',
   SANDGLASS_TICKET_KEY_FILE: file('key.pem', generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()),
   SANDGLASS_CA_KEY_FILE: file('ca.pem', generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()),
-  SANDGLASS_HOST_TOKEN_SHA256_FILE: file('host', 'a'.repeat(64)),
-  SANDGLASS_GATEWAY_TOKEN_SHA256_FILE: file('gateway', `${'b'.repeat(64)}\n`),
 }
 
 test('defaults are those that are documented', () => {
   const config = configFrom(good)
-  const { host, port, region, cpuOvercommit, gatewayTokenSha256 } = config
+  const { host, port, region, cpuOvercommit } = config
   assert.deepEqual({ host, port, region, cpuOvercommit }, { host: '127.0.0.1', port: 7070, region: 'l1', cpuOvercommit: 4 })
-  assert.equal(gatewayTokenSha256, 'b'.repeat(64))
   const { enabled, floors } = config.pools
   assert.deepEqual([enabled, floors.map((floor) => [floor.driver, floor.template, floor.count])], [true, [['gvisor', 'base', 2]]])
 })
@@ -56,12 +53,16 @@ test('floors of pools are read one by one', () => {
   assert.equal(configFrom({ ...good, SANDGLASS_POOL_FLOOR: '0' }).pools.enabled, false)
 })
 
+const ecKey = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+
 const wrong: [name: string, change: Record<string, string | undefined>, says: RegExp][] = [
   ['no database', { SANDGLASS_DATABASE_URL: undefined }, /SANDGLASS_DATABASE_URL is not set/],
   ['a gateway that is no URL', { SANDGLASS_GATEWAY_URL: 'http://g1,g2' }, /SANDGLASS_GATEWAY_URL must be an http or https URL, or several/],
   ['a port that is none', { SANDGLASS_API_PORT: '70000' }, /SANDGLASS_API_PORT must be a number/],
-  ['a file that is not there', { SANDGLASS_HOST_TOKEN_SHA256_FILE: join(folder, 'none') }, /SANDGLASS_HOST_TOKEN_SHA256_FILE: .* cannot be read/],
-  ['a token in place of its digest', { SANDGLASS_HOST_TOKEN_SHA256_FILE: file('plain', 'secret-token') }, /does not hold a SHA-256/],
+  ['a file that is not there', { SANDGLASS_CA_KEY_FILE: join(folder, 'none') }, /SANDGLASS_CA_KEY_FILE: .* cannot be read/],
+  ['a CA key of another kind', { SANDGLASS_CA_KEY_FILE: file('ec', ecKey) }, /SANDGLASS_CA_KEY_FILE does not hold an Ed25519 key/],
+  ['join tokens that are none', { SANDGLASS_JOIN_TOKENS_FILE: file('tokens', '[{"token": "secret-token"}]') }, /SANDGLASS_JOIN_TOKENS_FILE/],
+  ['machines without TLS', { SANDGLASS_INTERNAL_URL: 'http://10.0.0.1:7073' }, /SANDGLASS_INTERNAL_URL must be an https/],
   ['a key that is none', { SANDGLASS_TICKET_KEY_FILE: file('nokey', 'secret-key') }, /SANDGLASS_TICKET_KEY_FILE does not hold a private key/],
   ['bootstrap keys that are none', { SANDGLASS_BOOTSTRAP_KEYS_FILE: file('keys', '[{"key": "secret-key"}]') }, /SANDGLASS_BOOTSTRAP_KEYS_FILE/],
   ['a switch that is neither on nor off', { SANDGLASS_PLACEMENT_HEADROOM: 'yes' }, /SANDGLASS_PLACEMENT_HEADROOM must be 0 or 1/],

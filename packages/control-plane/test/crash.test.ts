@@ -15,7 +15,6 @@ import { TEMPLATE, usePostgres, writeManifest } from './harness.ts'
 const postgres = usePostgres()
 const main = join(import.meta.dirname, '../src/main.ts')
 const key = `sgk_${randomBytes(32).toString('base64url')}`
-const hostToken = randomBytes(16).toString('hex')
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 const folder = mkdtempSync(join(tmpdir(), 'sandglass-crash-'))
@@ -29,9 +28,6 @@ writeManifest(folder, TEMPLATE)
 const FILES = {
   SANDGLASS_TICKET_KEY_FILE: write('ticket.pem', generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()),
   SANDGLASS_CA_KEY_FILE: write('ca.pem', TEST_AUTHORITY.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()),
-  SANDGLASS_INTERNAL_PORT: '0',
-  SANDGLASS_HOST_TOKEN_SHA256_FILE: write('host.sha256', `${sha256(hostToken)}\n`),
-  SANDGLASS_GATEWAY_TOKEN_SHA256_FILE: write('gateway.sha256', sha256('gateway')),
   SANDGLASS_BOOTSTRAP_KEYS_FILE: write('keys', JSON.stringify([{ name: 'tenant', role: 'member', sha256: sha256(key) }])),
   SANDGLASS_TEMPLATES_DIR: folder,
 }
@@ -39,8 +35,14 @@ const FILES = {
 /** A loaded machine starts a process slowly. */
 const START_BOUND_MS = 180_000
 
-function startProcess(databaseUrl: string, port: number, crashAt?: string): ChildProcess {
-  const env = { ...FILES, SANDGLASS_DATABASE_URL: databaseUrl, SANDGLASS_API_PORT: String(port), SANDGLASS_GATEWAY_URL: 'http://127.0.0.1:1' }
+function startProcess(databaseUrl: string, ports: { api: number; internal: number }, crashAt?: string): ChildProcess {
+  const env = {
+    ...FILES,
+    SANDGLASS_DATABASE_URL: databaseUrl,
+    SANDGLASS_API_PORT: String(ports.api),
+    SANDGLASS_INTERNAL_PORT: String(ports.internal),
+    SANDGLASS_GATEWAY_URL: 'http://127.0.0.1:1',
+  }
   return spawn(process.execPath, [main], { env: { ...env, ...(crashAt === undefined ? {} : { SANDGLASS_CRASH_AT: crashAt }) }, stdio: 'ignore' })
 }
 
@@ -74,10 +76,10 @@ const POINTS: readonly CrashPoint[] = ['create.committed', 'place.committed', 'r
 for (const point of POINTS) {
   test(`killed at ${point}`, async () => {
     const databaseUrl = await postgres.current.createDatabase()
-    const port = await freePort()
-    const url = `http://127.0.0.1:${port}`
-    let child = startProcess(databaseUrl, port, point)
-    const host = new SimulatedHost({ url, token: hostToken, templates: [TEMPLATE], persistent: true })
+    const ports = { api: await freePort(), internal: await freePort() }
+    const url = `http://127.0.0.1:${ports.api}`
+    let child = startProcess(databaseUrl, ports, point)
+    const host = new SimulatedHost({ url: `https://127.0.0.1:${ports.internal}`, templates: [TEMPLATE], persistent: true })
     let up = false
     try {
       await until('the process to be up', () => isUp(url), START_BOUND_MS)
@@ -85,7 +87,7 @@ for (const point of POINTS) {
       await host.join()
       const lives = (async () => {
         assert.equal(await ended(child), 'SIGKILL')
-        child = startProcess(databaseUrl, port)
+        child = startProcess(databaseUrl, ports)
       })()
       const created = await insist(url, 'POST', '/v1/sandboxes', { isolation: 'fake', name: 'one' }, 'k')
       const sandbox: Sandbox = JSON.parse(created.text)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
-import { DEFAULT_RESOURCES } from '@sandglass/contract'
+import { type Access, AccessSchema, DEFAULT_RESOURCES, parserOf } from '@sandglass/contract'
 import { type SimulatedHost, type SimulatedHostOptions, until } from '@sandglass/testkit'
 import { HostDesk } from '../src/hosts/host-desk.ts'
 import { type Rig, type RigOptions, startRig, usePostgres } from './harness.ts'
@@ -778,9 +778,9 @@ const GUARDS: readonly Guard[] = [
 let aheadMs = 0
 
 /** As a gateway is told. */
-async function routeTo(rig: Rig, sandboxId: string): Promise<{ valid_for_ms: number } | null> {
+async function routeTo(rig: Rig, sandboxId: string): Promise<Access['route']> {
   const body = { key_sha256: createHash('sha256').update(rig.keys.member).digest('hex'), sandbox_id: sandboxId }
-  return (await rig.call<{ route: { valid_for_ms: number } | null }>('POST', '/internal/v1/access', { key: rig.gatewayToken, body })).body.route
+  return parserOf(AccessSchema).parse(await rig.gateway.post('/internal/v1/access', body)).route
 }
 
 const operate = async (rig: Rig, path: string, body?: unknown): Promise<void> => {

@@ -2,11 +2,13 @@
 import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join as joinPaths } from 'node:path'
 import { after, before } from 'node:test'
-import { type Operation, type Problem, parseProblem, type Role, type Sandbox } from '@sandglass/contract'
+import { type CreatedJoinToken, type Operation, type Problem, parseProblem, type Role, type Sandbox } from '@sandglass/contract'
+import { OwnIdentity } from '@sandglass/identity'
+import { join, newKeyPem } from '@sandglass/identity/join'
 import type { Tracing } from '@sandglass/telemetry'
-import { SimulatedHost, type SimulatedHostOptions, startTestPostgres, TEST_AUTHORITY, type TestPostgres, until } from '@sandglass/testkit'
+import { MachineClient, SimulatedHost, type SimulatedHostOptions, startTestPostgres, TEST_AUTHORITY, type TestPostgres, until } from '@sandglass/testkit'
 import pg from 'pg'
 import type { Config } from '../src/config.ts'
 import { NO_RULES } from '../src/domain/placement/fleet-rooms.ts'
@@ -47,8 +49,6 @@ export type CallOptions = { readonly key?: string | undefined; readonly body?: u
 type Shared = {
   readonly databaseUrl: string
   readonly keys: Readonly<Record<Role, string>>
-  readonly hostToken: string
-  readonly gatewayToken: string
 }
 
 export type RigOptions = {
@@ -78,7 +78,7 @@ type Modules = {
 }
 
 async function loadModules(source: string): Promise<Modules> {
-  const load = (file: string) => import(join(source, file))
+  const load = (file: string) => import(joinPaths(source, file))
   return {
     index: await load('index.ts'),
     database: await load('store/database.ts'),
@@ -101,12 +101,10 @@ export type Rig = Awaited<ReturnType<typeof startRig>>
 /** Starts a control plane. `await using` stops it, its hosts and its connections. */
 export async function startRig(postgres: TestPostgres, options: RigOptions = {}) {
   const databaseUrl = options.twinOf?.databaseUrl ?? (await postgres.createDatabase())
-  const templatesDir = mkdtempSync(join(tmpdir(), 'sandglass-templates-'))
+  const templatesDir = mkdtempSync(joinPaths(tmpdir(), 'sandglass-templates-'))
   writeManifest(templatesDir, TEMPLATE)
-  const { keys, hostToken, gatewayToken } = options.twinOf ?? {
+  const { keys } = options.twinOf ?? {
     keys: { operator: newKey(), owner: newKey(), member: newKey(), viewer: newKey() } satisfies Record<Role, string>,
-    hostToken: randomBytes(16).toString('hex'),
-    gatewayToken: randomBytes(16).toString('hex'),
   }
   const logLines: string[] = []
   const config: Config = {
@@ -118,8 +116,6 @@ export async function startRig(postgres: TestPostgres, options: RigOptions = {})
     databaseUrl,
     ticketKey: keyPair.privateKey,
     authorityKey: TEST_AUTHORITY.privateKey,
-    hostTokenSha256: sha256(hostToken),
-    gatewayTokenSha256: sha256(gatewayToken),
     bootstrapKeys: Object.entries(keys).map(([name, key]) => ({ name, role: name as Role, sha256: sha256(key) })),
     gatewayUrls: ['http://127.0.0.1:7071'],
     bootstrapJoinTokens: [],
@@ -128,7 +124,7 @@ export async function startRig(postgres: TestPostgres, options: RigOptions = {})
     cpuOvercommit: 4,
     logLevel: 'info',
     allowedOrigins: new Set(),
-    openapiFile: join(import.meta.dirname, '../../../openapi/openapi.json'),
+    openapiFile: joinPaths(import.meta.dirname, '../../../openapi/openapi.json'),
     // Tests that are about pools say which they want.
     pools: NO_POOLS,
     placement: NO_RULES,
@@ -136,7 +132,7 @@ export async function startRig(postgres: TestPostgres, options: RigOptions = {})
     rates: DEFAULT_RATES,
     ...options.config,
   }
-  const modules = await loadModules(options.source ?? join(import.meta.dirname, '../src'))
+  const modules = await loadModules(options.source ?? joinPaths(import.meta.dirname, '../src'))
   const controlPlane = await modules.index.startControlPlane(config, {
     ...realWorld,
     ...hintsOfRun(config.timing.sweepMs),
@@ -188,8 +184,8 @@ export async function startRig(postgres: TestPostgres, options: RigOptions = {})
     db,
     stop: () => controlPlane.stop(),
     keys,
-    hostToken,
-    gatewayToken,
+    /** As a gateway of the installation. */
+    gateway: new MachineClient(controlPlane.internalUrl, TEST_AUTHORITY.identity({ role: 'gateway', name: 'test' })),
     templatesDir,
     logLines,
     sql,
@@ -233,10 +229,17 @@ export async function startRig(postgres: TestPostgres, options: RigOptions = {})
     },
     rows: async <T extends object>(text: string, values: unknown[] = []): Promise<T[]> => (await sql.query<T>(text, values)).rows,
     host: async (hostOptions: Partial<SimulatedHostOptions> = {}): Promise<SimulatedHost> => {
-      const host = new SimulatedHost({ url: controlPlane.url, token: hostToken, templates: [TEMPLATE], ...hostOptions })
+      const host = new SimulatedHost({ url: controlPlane.internalUrl, templates: [TEMPLATE], ...hostOptions })
       hosts.push(host)
       await host.join()
       return host
+    },
+    /** A host that was removed comes back: with a new token, and a new key. */
+    joinAnew: async (host: SimulatedHost): Promise<void> => {
+      const { body } = await call<CreatedJoinToken>('POST', '/v1/join-tokens', { key: keys.operator, body: {} })
+      const [keyPem, wallMs] = [newKeyPem(), () => Date.now()]
+      const issued = await join({ controlUrl: controlPlane.internalUrl, token: body.token, name: host.id, keyPem, wallMs })
+      host.become(new OwnIdentity(keyPem, { certificatePem: issued.certificate_pem, caPems: issued.ca_pem }, wallMs))
     },
     newKey: async (tenant: string, role: Role = 'owner'): Promise<string> =>
       (await call<{ key: string }>('POST', '/v1/api-keys', { key: keys.operator, body: { name: 'test', role, tenant } })).body.key,
@@ -253,5 +256,5 @@ export async function startRig(postgres: TestPostgres, options: RigOptions = {})
 export function writeManifest(templatesDir: string, template: { name: string; digest: string }): void {
   const digest12 = template.digest.slice('sha256:'.length).slice(0, 12)
   const manifest = { ...template, file: `${template.name}-${digest12}.erofs`, size_bytes: 1_000, packages: [], created_at: '2026-01-01T00:00:00.000Z' }
-  writeFileSync(join(templatesDir, `${template.name}.json`), JSON.stringify(manifest))
+  writeFileSync(joinPaths(templatesDir, `${template.name}.json`), JSON.stringify(manifest))
 }

@@ -231,7 +231,7 @@ describe('removal', () => {
     assert.deepEqual(await actions(rig), ['host.remove'])
   })
 
-  test('takes the host from every list, and its lease; it comes back by registering anew only, cordoned and without labels', async () => {
+  test('takes the host from every list, and its lease; its certificate opens nothing any more; it comes back by joining anew only, cordoned and without labels', async () => {
     await using rig = await startRig(postgres.current)
     const host = await rig.host({ name: 'one' })
     await ask(rig, 'PATCH', '/one', { labels: { zone: 'a' } })
@@ -244,9 +244,15 @@ describe('removal', () => {
     const waiting = (await rig.create({}, { wait: 0 })).body.id
     assert.match(await until('a reason', async () => (await rig.get(waiting)).unschedulable_reason), /^no_host: /)
     await host.leave()
+    for (const refused of [() => host.renew(), () => host.watch(), () => host.register(), () => host.ended(waiting, 1)]) {
+      await assert.rejects(refused, /certificate_refused|certificate was revoked/)
+      await host.leave()
+    }
+    const refusals = () =>
+      rig.rows<{ subject: string }>("SELECT subject FROM sandglass.audit_log WHERE action = 'peer.refused' AND detail->>'reason' = 'revoked'")
+    assert.deepEqual(await until('the audit row', async () => ((await refusals()).length > 0 ? await refusals() : undefined)), [{ subject: `host/${host.id}` }])
+    await rig.joinAnew(host)
     await assert.rejects(host.renew(), { code: 'stale_epoch' })
-    await assert.rejects(host.watch(), /stale_epoch/)
-    await host.leave()
     await assert.rejects(host.register(0), { code: 'stale_epoch' }, 'the registration of the same boot, once more')
     await host.reboot()
     const back = await told(rig, host.id)
@@ -263,12 +269,13 @@ describe('removal', () => {
     await until('a pool', async () => (await told(rig, 'one')).pool.target === 2)
     assert.equal((await ask(rig, 'DELETE', '/one')).status, 204)
     await until('the watch to end', async () => /sandglass_internal_streams 0\n/.test((await rig.call<string>('GET', '/metrics', { key: '' })).body))
+    await rig.joinAnew(host)
     await host.reboot()
     const back = await told(rig, 'one')
     assert.deepEqual([back.pool.target, back.pool.held, back.reserved.memory_mb], [0, 0, 0])
   })
 
-  test('under way when the host registers anew: it comes back, and is not held by a host that is in no list', async () => {
+  test('under way when the host registers anew: the registration finds it revoked, and the host is not held by one that is in no list', async () => {
     await using rig = await startRig(postgres.current)
     const host = await rig.host({ name: 'one' })
     const holder = await rig.sql.connect()
@@ -277,7 +284,7 @@ describe('removal', () => {
       await holder.query('SELECT FROM sandglass.host_capacity WHERE host_id = $1 FOR UPDATE', [host.id])
       const removing = ask(rig, 'DELETE', '/one')
       await until('the removal to wait, with the lease taken', () => waitForLocks(rig, 1))
-      const registering = host.reboot()
+      const registering = assert.rejects(host.reboot(), { code: 'certificate_refused' })
       await until('the registration to wait for the removal', () => waitForLocks(rig, 2))
       await holder.query('COMMIT')
       assert.equal((await removing).status, 204)
@@ -285,8 +292,9 @@ describe('removal', () => {
     } finally {
       holder.release()
     }
-    const { status, epoch } = await told(rig, 'one')
-    assert.deepEqual([status, epoch], ['cordoned', 3])
+    assert.equal((await ask(rig, 'GET', '/one')).problem?.code, 'host_not_found')
+    const [lease] = await rig.rows<{ holder: string | null }>('SELECT holder FROM sandglass.host_leases')
+    assert.deepEqual(lease, { holder: null })
   })
 
   test('racing creates: either it is refused, or nothing is there and nothing comes', async () => {

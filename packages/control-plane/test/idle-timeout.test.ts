@@ -32,11 +32,7 @@ function lookerOf(rig: Rig) {
 
 /** What a gateway asks before it lets anybody in. */
 async function use(rig: Rig, id: string): Promise<void> {
-  const { status } = await rig.call('POST', '/internal/v1/access', {
-    key: rig.gatewayToken,
-    body: { key_sha256: hash('sha256', rig.keys.member), sandbox_id: id },
-  })
-  assert.equal(status, 200)
+  await rig.gateway.post('/internal/v1/access', { key_sha256: hash('sha256', rig.keys.member), sandbox_id: id })
 }
 
 /** So many seconds pass in which nobody uses it. */
@@ -103,7 +99,7 @@ describe('idle timeout', () => {
     await rig.call('POST', `/v1/sandboxes/${body.id}/extend`, { body: { ttl_seconds: 7_200 } })
     const stranger = await rig.newKey('acme', 'owner')
     const asked = { key_sha256: hash('sha256', stranger), sandbox_id: body.id }
-    assert.equal((await rig.call('POST', '/internal/v1/access', { key: rig.gatewayToken, body: asked })).problem?.code, 'sandbox_not_found')
+    await assert.rejects(rig.gateway.post('/internal/v1/access', asked), { code: 'sandbox_not_found' })
     assert.equal((await rig.get(body.id)).idle_at, idle_at)
   })
 

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LIMITS, type Sandbox, type SandboxStatus } from '@sandglass/contract'
-import type { SimulatedHost } from '@sandglass/testkit'
-import { until } from '@sandglass/testkit'
+import { MachineClient, type SimulatedHost, TEST_AUTHORITY, until } from '@sandglass/testkit'
 import { type Rig, startRig, usePostgres } from './harness.ts'
 
 const postgres = usePostgres()
@@ -54,13 +53,9 @@ test('one end that is told to two control planes at once is one restart', async 
   const { body: made } = await rig.create({ restart_policy: 'always' })
   host.running.delete(made.id)
   const item = { type: 'ended', sandbox: made.id, upto: made.generation, reason: 'runtime_exited', detail: null, pool_version: null } as const
-  const tell = (url: string) =>
-    fetch(`${url}/internal/v1/hosts/${host.id}/reports`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${rig.hostToken}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ epoch: host.epoch, items: [item] }),
-    })
-  for (const answer of await Promise.all([rig.url, twin.url, rig.url, twin.url].map(tell))) assert.equal(answer.status, 200)
+  const identity = TEST_AUTHORITY.identity({ role: 'host', name: host.id })
+  const tell = (url: string) => new MachineClient(url, identity).post(`/internal/v1/hosts/${host.id}/reports`, { epoch: host.epoch, items: [item] })
+  await Promise.all([rig, twin, rig, twin].map(({ internalUrl }) => tell(internalUrl)))
   const again = await reached(rig, made.id, 'ready', made.generation + 1)
   assert.deepEqual([again.generation, again.restarts], [made.generation + 2, 1])
 })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { HostReport } from '@sandglass/contract'
-import { until } from '@sandglass/testkit'
+import { MachineClient, TEST_AUTHORITY, until } from '@sandglass/testkit'
 import { type Rig, startRig, usePostgres } from './harness.ts'
 
 const postgres = usePostgres()
@@ -24,11 +24,8 @@ describe('a host whose epoch is over', () => {
     await assert.rejects(host.report([ended('sbl1aaaaaaaaaaaaaaaa', 1)]), told)
     await assert.rejects(host.register(0), told, 'the registration of its boot, once more')
     await assert.rejects(host.register(1), told)
-    const headers = { authorization: `Bearer ${rig.hostToken}` }
-    const answer = await fetch(`${rig.url}/internal/v1/hosts/${host.id}/watch?epoch=1`, { headers })
-    const problem: unknown = await answer.json()
-    assert.ok(typeof problem === 'object' && problem !== null && 'epoch' in problem && 'code' in problem)
-    assert.deepEqual([answer.status, problem.code, problem.epoch], [409, 'stale_epoch', 4])
+    const asker = new MachineClient(rig.internalUrl, TEST_AUTHORITY.identity({ role: 'host', name: host.id }))
+    await assert.rejects(asker.open(`/internal/v1/hosts/${host.id}/watch?epoch=1`, new AbortController().signal), told)
   })
 
   test('may take the one behind it, and nothing of the old ones is accepted any more', async () => {
@@ -65,15 +62,11 @@ describe('a late report', () => {
     await using twin = await startRig(postgres.current, { twinOf: rig, timing: { sweepMs: 60_000 } })
     await twin.settled()
     await advance(twin, 1)
-    const tell = (items: readonly HostReport[]) =>
-      fetch(`${twin.url}/internal/v1/hosts/${host.id}/reports`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${twin.hostToken}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ epoch: 1, items }),
-      })
+    const teller = new MachineClient(twin.internalUrl, TEST_AUTHORITY.identity({ role: 'host', name: host.id }))
+    const tell = (items: readonly HostReport[]) => teller.post(`/internal/v1/hosts/${host.id}/reports`, { epoch: 1, items })
     const items = [ended(id, 1), ended(id, 2), ended(id, 1), { type: 'pool', key: 'a'.repeat(64), version: 1 } as const]
     const ready = { type: 'ready', sandbox: id, generation: 1, driver: 'fake', path: 'cold', evidence: {}, timings_ms: {} } as const
-    for (const batch of [items, items, [ready], [ready]]) assert.equal((await tell(batch)).status, 409)
+    for (const batch of [items, items, [ready], [ready]]) await assert.rejects(tell(batch), { code: 'stale_epoch' })
     assert.deepEqual(await lateRows(twin), [
       { subject: id, detail: { type: 'ended', generation: 1, epoch: 1, code: 'stale_epoch' } },
       { subject: id, detail: { type: 'ended', generation: 2, epoch: 1, code: 'stale_epoch' } },

@@ -1,6 +1,6 @@
 export { type ControlClient, HttpControlClient } from './auth/control-client.ts'
 export { createGateway, type Gateway, type GatewayOptions } from './gateway.ts'
-export { type HostConnector, tokenConnector } from './hosts/host-connection.ts'
+export { type HostConnector, identityConnector } from './hosts/host-connection.ts'
 export { jsonLog, type Log, silentLog } from './log.ts'
 export { GATEWAY_METRICS } from './metrics.ts'
 export { systemWorld, type World } from './world.ts'

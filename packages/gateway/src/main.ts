@@ -1,11 +1,14 @@
 /** The gateway's process. */
+
+import { setTimeout as delay } from 'node:timers/promises'
 import { VERSION } from '@sandglass/contract'
 import { COMPILE_ONLY } from '@sandglass/contract/compile-only'
+import { type KeeperWorld, keepRenewed, openIdentity, RefusalReporter } from '@sandglass/identity'
 import { startTracing } from '@sandglass/telemetry'
 import { HttpControlClient } from './auth/control-client.ts'
 import { readEnvironment } from './environment.ts'
 import { createGateway } from './gateway.ts'
-import { tokenConnector } from './hosts/host-connection.ts'
+import { identityConnector } from './hosts/host-connection.ts'
 import { jsonLog, reasonOf } from './log.ts'
 import { systemWorld } from './world.ts'
 
@@ -14,12 +17,24 @@ const log = jsonLog(
   () => Date.now(),
 )
 
+const keeper: KeeperWorld = {
+  wallMs: () => Date.now(),
+  chance: Math.random,
+  wait: (ms, signal) => delay(ms, undefined, { signal }),
+  told: (event, reason) => log(reason === null ? 'info' : 'warn', event, reason === null ? {} : { reason }),
+}
+
 async function main(): Promise<void> {
   const environment = readEnvironment(process.env)
   const tracing = await startTracing({ service: 'sandglass-gateway', version: VERSION, env: process.env })
+  const place = { file: environment.identityFile, controlUrls: environment.controlUrls, name: environment.name, token: environment.joinToken }
+  const identity = await openIdentity(place, keeper)
+  const stopped = new AbortController()
+  const renewals = keepRenewed(identity, place, keeper, stopped.signal).catch(() => undefined)
+  const refusals = new RefusalReporter(place.controlUrls, identity)
   const gateway = createGateway({
-    control: new HttpControlClient(environment.controlUrls, environment.gatewayToken),
-    hosts: tokenConnector(environment.gatewayToken),
+    control: new HttpControlClient(environment.controlUrls, identity),
+    hosts: identityConnector(identity, refusals),
     allowedOrigins: environment.allowedOrigins,
     world: systemWorld(log, tracing),
   })
@@ -27,7 +42,9 @@ async function main(): Promise<void> {
   log('info', 'listening', { host: environment.host, port })
   const stop = (signal: NodeJS.Signals) => {
     log('info', 'stopping', { signal })
-    gateway.close().then(
+    stopped.abort()
+    refusals.close()
+    Promise.all([gateway.close(), renewals]).then(
       () => process.exit(0),
       (error: unknown) => {
         log('error', 'stop_failed', { reason: reasonOf(error) })

@@ -1,15 +1,20 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
+import { createServer, type Server } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { afterEach, test } from 'node:test'
+import { TLSSocket } from 'node:tls'
 import { newSandboxId, problemOf } from '@sandglass/contract'
 import { CodedError } from '@sandglass/contract/errors'
+import { TEST_AUTHORITY } from '@sandglass/testkit'
 import { HttpControlClient } from '../src/auth/control-client.ts'
 
 const QUESTION = { key_sha256: '0'.repeat(64), sandbox_id: newSandboxId('00', randomBytes) }
 const ANSWER = { tenant_id: 'te1', api_key_id: 'ak1', role: 'member', status: 'ready', status_reason: null, route: null }
+
+const GATEWAY = TEST_AUTHORITY.identity({ role: 'gateway', name: 'test' })
 
 const servers: Server[] = []
 afterEach(() => {
@@ -20,24 +25,24 @@ type Reply = { readonly status: number; readonly text: string } | 'cut'
 
 type Asked = {
   readonly client: HttpControlClient
-  readonly seen: { connections: number; questions: number; tokens: Set<string> }
+  readonly seen: { connections: number; questions: number; names: Set<string | undefined> }
   /** From now on whatever comes over a connection of before is answered by its end. */
   readonly cutKept: () => void
 }
 
-/** @returns a client of a control plane that answers in this order, and of that how many connections it has seen and which tokens */
+/** @returns a client of a control plane that answers in this order, and of that how many connections it has seen and whose */
 async function clientOf(...replies: Reply[]): Promise<Asked> {
-  const seen = { connections: 0, questions: 0, tokens: new Set<string>() }
-  const server = createServer((request, response) => {
+  const seen = { connections: 0, questions: 0, names: new Set<string | undefined>() }
+  const server = createServer(TEST_AUTHORITY.server({ role: 'control-plane', name: 'scripted' }), (request, response) => {
     seen.questions += 1
-    seen.tokens.add(request.headers.authorization ?? '')
+    seen.names.add(request.socket instanceof TLSSocket ? request.socket.getPeerX509Certificate()?.subjectAltName : undefined)
     const reply = replies.length > 1 ? replies.shift() : replies[0]
     if (reply === undefined || reply === 'cut' || dead.has(request.socket)) return void request.socket.destroy()
     request.resume().once('end', () => response.writeHead(reply.status, { 'content-type': 'application/json' }).end(reply.text))
   })
   const living = new Set<Socket>()
   const dead = new Set<Socket>()
-  server.on('connection', (socket) => {
+  server.on('secureConnection', (socket) => {
     seen.connections += 1
     living.add(socket)
   })
@@ -47,7 +52,7 @@ async function clientOf(...replies: Reply[]): Promise<Asked> {
   const address: AddressInfo | string | null = server.address()
   if (address === null || typeof address === 'string') throw new Error('no port')
   return {
-    client: new HttpControlClient([`http://127.0.0.1:${address.port}`], 'secret'),
+    client: new HttpControlClient([`https://127.0.0.1:${address.port}`], GATEWAY),
     seen,
     cutKept: () => {
       for (const socket of living) dead.add(socket)
@@ -66,7 +71,7 @@ test('many questions at once share few connections, and the next one uses one th
   const before = seen.connections
   await client.access(QUESTION)
   assert.equal(seen.connections, before)
-  assert.deepEqual([...seen.tokens], ['Bearer secret'])
+  assert.deepEqual([...seen.names], ['URI:spiffe://sandglass/l1/gateway/test'])
 })
 
 test('a question whose connection was cut is asked again, once', async () => {
@@ -99,7 +104,7 @@ test('what the control plane refuses is told as it is; what nobody understands i
 /** @returns the URL of a server that treats each request so, and what it was asked */
 async function replica(answer: (path: string, response: ServerResponse) => void): Promise<{ url: string; seen: string[] }> {
   const seen: string[] = []
-  const server = createServer((request, response) => {
+  const server = createServer(TEST_AUTHORITY.server({ role: 'control-plane', name: 'scripted' }), (request, response) => {
     seen.push(request.url ?? '')
     request.resume().once('end', () => answer(request.url ?? '', response))
   })
@@ -108,7 +113,7 @@ async function replica(answer: (path: string, response: ServerResponse) => void)
   await once(server, 'listening')
   const address: AddressInfo | string | null = server.address()
   if (address === null || typeof address === 'string') throw new Error('no port')
-  return { url: `http://127.0.0.1:${address.port}`, seen }
+  return { url: `https://127.0.0.1:${address.port}`, seen }
 }
 
 const answers = (_: string, response: ServerResponse) => void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(ANSWER))
@@ -116,7 +121,7 @@ const feeds = (_: string, response: ServerResponse) => void response.writeHead(2
 
 test('a question that one replica does not answer is answered by another, and later ones go there at once', async () => {
   const [silent, other] = [await replica(() => undefined), await replica(answers)]
-  const client = new HttpControlClient([silent.url, other.url], 'secret')
+  const client = new HttpControlClient([silent.url, other.url], GATEWAY)
   const began = performance.now()
   assert.deepEqual(await client.access(QUESTION), ANSWER)
   assert.ok(performance.now() - began < 1_000)
@@ -132,12 +137,12 @@ test('a replica that is gone, and one without its database, are passed over', as
     response.writeHead(problem.status, { 'content-type': 'application/problem+json' }).end(JSON.stringify(problem))
   })
   const other = await replica(answers)
-  assert.deepEqual(await new HttpControlClient([gone.url, unable.url, other.url], 'secret').access(QUESTION), ANSWER)
+  assert.deepEqual(await new HttpControlClient([gone.url, unable.url, other.url], GATEWAY).access(QUESTION), ANSWER)
 })
 
 test('a feed that ends is opened again at another replica', async () => {
   const [ends, goesOn] = [await replica((_, response) => void response.writeHead(200).end('{"type":"heartbeat"}\n')), await replica(feeds)]
-  const client = new HttpControlClient([ends.url, goesOn.url], 'secret')
+  const client = new HttpControlClient([ends.url, goesOn.url], GATEWAY)
   const stop = new AbortController()
   const first = client.feed(stop.signal)
   assert.deepEqual(await first.next(), { done: false, value: { type: 'heartbeat' } })

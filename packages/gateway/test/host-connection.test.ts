@@ -48,10 +48,11 @@ test('a route that stays stale is unavailable, not a loop', async () => {
 })
 
 test('a sandbox that moved to another host is found there', async () => {
-  await using other = await ScriptedHost.start(emptyList)
+  const name = `ho${'b'.repeat(16)}`
+  await using other = await ScriptedHost.start(emptyList, { role: 'host', name })
   assert.equal((await bench.ask('/processes')).status, 200)
   bench.host.script = ({ stream }) => refuse(stream, 404, 'sandbox_not_found')
-  const route: Route = { host_id: `ho${'b'.repeat(16)}`, data_plane_url: other.url, generation: 4, epoch: 1, valid_for_ms: 30_000 }
+  const route: Route = { host_id: name, data_plane_url: other.url, generation: 4, epoch: 1, valid_for_ms: 30_000 }
   bench.control.sandboxes.set(SANDBOX, { status: 'ready', route })
   assert.equal((await bench.ask('/processes')).status, 200)
   assert.equal(other.requests.length, 1)

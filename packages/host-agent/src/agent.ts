@@ -6,16 +6,15 @@
  * end with it.
  */
 import { randomBytes } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { type DriverProbe, LIMITS, newPoolMemberId, Replicas, VERSION } from '@sandglass/contract'
 import { capacityOf } from './capacity.ts'
 import { HostCensus } from './census/host-census.ts'
 import type { Configuration } from './configuration.ts'
 import { controlClient } from './control/control-client.ts'
+import { hostIdentity } from './control/host-identity.ts'
 import { HostLease } from './control/host-lease.ts'
 import { HostLink } from './control/host-link.ts'
 import { DataPlaneServer } from './data-plane/data-plane-server.ts'
-import { loadGatewayToken } from './data-plane/gateway-token.ts'
 import { startHealthServer } from './data-plane/health-server.ts'
 import { type LocalOffer, type LocalState, localRefusal } from './domain/local-limits.ts'
 import { memberName } from './domain/runtime-name.ts'
@@ -115,9 +114,10 @@ export async function startAgent(configuration: Configuration, world: AgentWorld
     localState,
   })
 
-  const token = await loadGatewayToken(configuration.gatewayTokenSha256File)
+  const own = await hostIdentity(configuration, lease.record.host_id, world)
   const dataPlane = new DataPlaneServer({
-    token,
+    identity: own.identity,
+    refusals: own.refusals,
     route(target) {
       requireLease({ epoch: lease.heldEpoch, leftMs: warden.leftMs(), frozen: warden.frozen })
       return routeTo(workers, target)
@@ -127,16 +127,14 @@ export async function startAgent(configuration: Configuration, world: AgentWorld
     tracing,
     log,
   })
-  const dataPlaneUrl = await dataPlane.listen(configuration.dataPlaneHost, configuration.dataPlanePort)
+  const dataPlaneUrl = await dataPlane.listen(configuration.dataPlane)
 
   await templates.refresh()
   probes = await probeDrivers(lifecycle.drivers, log, signal)
 
   const link = new HostLink({
     // Hosts of one fleet do not all begin with the same replica.
-    client: controlClient(new Replicas(configuration.controlUrls, Math.floor(chance() * configuration.controlUrls.length)), async () =>
-      (await readFile(configuration.hostTokenFile, 'utf8')).trim(),
-    ),
+    client: controlClient(new Replicas(configuration.controlUrls, Math.floor(chance() * configuration.controlUrls.length)), own.identity),
     lease,
     warden,
     workers,
@@ -166,11 +164,17 @@ export async function startAgent(configuration: Configuration, world: AgentWorld
   await writeJson(layout.announcement, { pid: process.pid, host_id: lease.record.host_id, data_plane_url: dataPlaneUrl, health_url: health.url })
   log.info('host.listening', { data_plane_url: dataPlaneUrl, health_url: health.url })
 
-  const loops = [link.run(signal), wardenWatched, watchExits(workers, pools, lifecycle, clock, signal), census.repeat(signal), pools.repeat(signal)].map(
-    (loop) =>
-      loop.catch((error) => {
-        if (!signal.aborted) log.error('host.loop_failed', { reason: reasonOf(error) })
-      }),
+  const loops = [
+    own.renew(signal),
+    link.run(signal),
+    wardenWatched,
+    watchExits(workers, pools, lifecycle, clock, signal),
+    census.repeat(signal),
+    pools.repeat(signal),
+  ].map((loop) =>
+    loop.catch((error) => {
+      if (!signal.aborted) log.error('host.loop_failed', { reason: reasonOf(error) })
+    }),
   )
 
   return {
@@ -184,6 +188,7 @@ export async function startAgent(configuration: Configuration, world: AgentWorld
       stopping.abort(new Error('the host agent stops'))
       await Promise.all(loops)
       await dataPlane.close()
+      own.refusals.close()
       await workers.close()
       await pools.close()
       await health.close()

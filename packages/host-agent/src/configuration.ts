@@ -5,10 +5,11 @@ import { join } from 'node:path'
 import { CodedError, LIMITS, parseUrls } from '@sandglass/contract'
 
 export type Configuration = {
-  /** Replicas of one control plane; any will do. */
+  /** Of replicas of one control plane, their listeners for machines; any will do. */
   readonly controlUrls: readonly [string, ...string[]]
-  readonly hostTokenFile: string
-  readonly gatewayTokenSha256File: string
+  readonly identityFile: string
+  /** Of a join token, for where there is no identity yet. */
+  readonly joinTokenFile: string | undefined
   readonly stateDir: string
   readonly runsc: string
   readonly guestAgent: string
@@ -24,9 +25,8 @@ export type Configuration = {
   readonly capacity: { readonly vcpu: number | undefined; readonly memoryMb: number | undefined; readonly diskGb: number | undefined }
   /** Of the machine, kept back for the system where `capacity` does not say; in CPUs of the machine. */
   readonly reserve: { readonly cpus: number | undefined; readonly memoryMb: number | undefined; readonly diskGb: number | undefined }
-  /** What gateways reach this host at. */
-  readonly dataPlaneHost: string
-  readonly dataPlanePort: number
+  /** Where gateways come; `advertised` is what they dial where that is another address. */
+  readonly dataPlane: { readonly address: string; readonly port: number; readonly advertised: string | undefined }
   readonly healthPort: number
   /** Offer the fake driver, which isolates nothing. For development and tests. */
   readonly fakeDriver: boolean
@@ -70,6 +70,15 @@ function number(env: Env, name: string, pattern: RegExp, most: number): number |
 
 /** It can be shortened, never prolonged: those who fence a host count on it. */
 const RENEWAL_MS = LIMITS.leaseMs - LIMITS.leaseMarginMs
+/** Or a name that gateways can resolve. */
+const ADVERTISED = /^[A-Za-z0-9.:-]{1,253}$/
+
+function advertised(env: Env, name: string): string | undefined {
+  const value = env[name]
+  if (value === undefined || value === '') return undefined
+  if (!ADVERTISED.test(value)) throw wrong(name, 'must be an address or a host name')
+  return value
+}
 
 const WHOLE = /^[0-9]{1,9}$/
 const DECIMAL = /^[0-9]{1,9}(\.[0-9]{1,2})?$/
@@ -78,17 +87,18 @@ const DECIMAL = /^[0-9]{1,9}(\.[0-9]{1,2})?$/
 export function readConfiguration(env: Env): Configuration {
   const cache = path(env, 'SANDGLASS_CACHE', '/var/cache/sandglass')
   const home = path(env, 'SANDGLASS_HOME', '/var/lib/sandglass')
+  const stateDir = path(env, 'SANDGLASS_HOST_STATE_DIR', join(home, 'host'))
   const installation = required(env, 'SANDGLASS_INSTALLATION')
   if (!INSTALLATION.test(installation)) throw wrong('SANDGLASS_INSTALLATION', 'must be 1 to 32 characters of a-z and 0-9')
   const hostName = env['SANDGLASS_HOST_NAME'] ?? hostname()
   if (!HOST_NAME.test(hostName)) throw wrong('SANDGLASS_HOST_NAME', 'must be a host name of at most 63 characters')
-  const controlUrls = parseUrls(env['SANDGLASS_CONTROL_URL'] ?? 'http://127.0.0.1:7070')
-  if (controlUrls === undefined) throw wrong('SANDGLASS_CONTROL_URL', 'must be an http or https URL, or several separated by commas')
+  const controlUrls = parseUrls(env['SANDGLASS_CONTROL_URL'] ?? 'https://127.0.0.1:7073')
+  if (controlUrls === undefined) throw wrong('SANDGLASS_CONTROL_URL', 'must be an https URL, or several separated by commas')
   return {
     controlUrls,
-    hostTokenFile: path(env, 'SANDGLASS_HOST_TOKEN_FILE', join(home, 'secrets/host.token')),
-    gatewayTokenSha256File: path(env, 'SANDGLASS_GATEWAY_TOKEN_SHA256_FILE', join(home, 'secrets/gateway.token.sha256')),
-    stateDir: path(env, 'SANDGLASS_HOST_STATE_DIR', join(home, 'host')),
+    identityFile: path(env, 'SANDGLASS_IDENTITY_FILE', join(stateDir, 'identity.pem')),
+    joinTokenFile: env['SANDGLASS_JOIN_TOKEN_FILE'] === undefined ? undefined : path(env, 'SANDGLASS_JOIN_TOKEN_FILE'),
+    stateDir,
     runsc: path(env, 'SANDGLASS_RUNSC', join(cache, 'bin/runsc')),
     guestAgent: path(env, 'SANDGLASS_GUEST_AGENT', join(cache, 'guest-agent/sandglass-guest')),
     warden: path(env, 'SANDGLASS_WARDEN', join(cache, 'warden/sandglass-warden')),
@@ -107,8 +117,11 @@ export function readConfiguration(env: Env): Configuration {
       memoryMb: number(env, 'SANDGLASS_RESERVE_MEMORY_MB', WHOLE, 999_999_999),
       diskGb: number(env, 'SANDGLASS_RESERVE_DISK_GB', WHOLE, 999_999_999),
     },
-    dataPlaneHost: address(env, 'SANDGLASS_DATA_PLANE_HOST', '127.0.0.1'),
-    dataPlanePort: number(env, 'SANDGLASS_DATA_PLANE_PORT', WHOLE, 65_535) ?? 0,
+    dataPlane: {
+      address: address(env, 'SANDGLASS_DATA_PLANE_HOST', '127.0.0.1'),
+      port: number(env, 'SANDGLASS_DATA_PLANE_PORT', WHOLE, 65_535) ?? 0,
+      advertised: advertised(env, 'SANDGLASS_DATA_PLANE_ADVERTISED'),
+    },
     healthPort: number(env, 'SANDGLASS_HOST_HEALTH_PORT', WHOLE, 65_535) ?? 0,
     fakeDriver: env['SANDGLASS_FAKE_DRIVER'] === '1',
     crashAt: env['SANDGLASS_CRASH_AT'],

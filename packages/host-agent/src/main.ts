@@ -1,4 +1,7 @@
-/** Entry of the host agent. `--destroy-all` ends everything of the installation instead of serving, `--compile-only` ends at once. */
+/**
+ * Entry of the host agent. `--destroy-all` ends everything of the installation instead of serving, `--join` gets this machine its identity, `--compile-only`
+ * ends at once.
+ */
 
 import { VERSION } from '@sandglass/contract'
 import { COMPILE_ONLY } from '@sandglass/contract/compile-only'
@@ -8,6 +11,7 @@ import { systemClock } from './clock.ts'
 import { readConfiguration } from './configuration.ts'
 import { destroyAll } from './destroy-all.ts'
 import { crashFaults } from './faults/crash-point.ts'
+import { joinOnly } from './join.ts'
 import { jsonLog, reasonOf } from './log.ts'
 import type { AgentWorld } from './machine.ts'
 import { machineRoom } from './storage/free-space.ts'
@@ -22,6 +26,10 @@ async function main(): Promise<void> {
   const faults = crashFaults(configuration.crashAt, () => process.kill(process.pid, 'SIGKILL'))
   const tracing = await startTracing({ service: 'sandglass-host-agent', version: VERSION, env: process.env })
   const world: AgentWorld = { clock: systemClock, log, tracing, faults, room: machineRoom, chance: Math.random }
+  if (process.argv.includes('--join')) {
+    process.stdout.write(`${JSON.stringify(await joinOnly(configuration, world))}\n`)
+    return
+  }
   if (process.argv.includes('--destroy-all')) {
     const ended = await destroyAll(configuration, world)
     log.info('host.destroyed_all', { ended })

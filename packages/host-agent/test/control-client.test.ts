@@ -1,11 +1,13 @@
 /** A host among several replicas of its control plane: one that refuses, one that is silent, one that ends its watch. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { afterEach, test } from 'node:test'
 import { problemOf, Replicas } from '@sandglass/contract'
 import { CodedError } from '@sandglass/contract/errors'
+import { TEST_AUTHORITY } from '@sandglass/testkit'
 import { controlClient } from '../src/control/control-client.ts'
 import { until } from './support/until.ts'
 
@@ -31,13 +33,13 @@ class Replica {
 
   static async start(reply: Reply): Promise<Replica> {
     const replica = new Replica(reply)
-    const server = createServer((request, response) => replica.#answer(request, response))
+    const server = createServer(TEST_AUTHORITY.server({ role: 'control-plane', name: 'scripted' }), (request, response) => replica.#answer(request, response))
     servers.push(server)
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     const address: AddressInfo | string | null = server.address()
     if (address === null || typeof address === 'string') throw new Error('no port')
-    replica.url = `http://127.0.0.1:${address.port}`
+    replica.url = `https://127.0.0.1:${address.port}`
     return replica
   }
 
@@ -61,7 +63,7 @@ const problem = (error: CodedError): Reply => {
 const clientOf = (...replicas: readonly [Replica, ...Replica[]]) => {
   const [first, ...rest] = replicas.map((replica) => replica.url)
   assert.ok(first !== undefined)
-  return controlClient(new Replicas([first, ...rest]), async () => 'token')
+  return controlClient(new Replicas([first, ...rest]), TEST_AUTHORITY.identity({ role: 'host', name: `ho${'a'.repeat(16)}` }))
 }
 
 test('a renewal that one replica does not answer is answered by another within a second', async () => {

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { after, before, test } from 'node:test'
+import { TEST_AUTHORITY } from '@sandglass/testkit'
 import type { Agent } from '../src/agent.ts'
 import { jsonLog } from '../src/log.ts'
 import { filesHolding } from './support/files-holding.ts'
 import { GatewayClient } from './support/gateway-client.ts'
-import { GATEWAY_TOKEN, Installation, newSandbox, specOf, testWorld } from './support/installation.ts'
-import { HOST_TOKEN } from './support/scripted-control-plane.ts'
+import { Installation, newSandbox, specOf, testWorld } from './support/installation.ts'
 import { until } from './support/until.ts'
 
 let installation: Installation
@@ -143,9 +143,9 @@ test('health, readiness and metrics answer', async () => {
 
 test('logs and disk hold no token and no value of an environment', async () => {
   const sandbox = await start({ PASSWORD: 'correct horse battery staple' })
-  for (const secret of [HOST_TOKEN, GATEWAY_TOKEN, 'correct horse']) assert.deepEqual(filesHolding(secret, agent.layout.root), [], secret)
+  for (const secret of [TEST_AUTHORITY.joinToken, 'correct horse']) assert.deepEqual(filesHolding(secret, agent.layout.root), [], secret)
   installation.plane.sendEnd({ sandbox, upto: 2, host: agent.hostId })
   await installation.plane.untilReported('ended', sandbox)
   const text = lines.join('')
-  for (const secret of [HOST_TOKEN, GATEWAY_TOKEN, 'correct horse']) assert.ok(!text.includes(secret), secret)
+  for (const secret of [TEST_AUTHORITY.joinToken, 'correct horse']) assert.ok(!text.includes(secret), secret)
 })

@@ -1,23 +1,19 @@
 /** One request of a gateway joined to one request of a guest: every byte, every end, in both directions. */
 import assert from 'node:assert/strict'
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { test } from 'node:test'
-import { CodedError, LIMITS } from '@sandglass/contract'
-import { recordSpans } from '@sandglass/testkit'
+import { CodedError, LIMITS, type RefusalReason } from '@sandglass/contract'
+import type { KeyAndCertificate, PeerRefused } from '@sandglass/identity'
+import { recordSpans, TEST_AUTHORITY, TestAuthority } from '@sandglass/testkit'
 import { NO_USAGE } from '../src/cgroups/runtime-usage.ts'
 import { DataPlaneServer } from '../src/data-plane/data-plane-server.ts'
-import { loadGatewayToken } from '../src/data-plane/gateway-token.ts'
 import { parseTarget } from '../src/data-plane/guest-route.ts'
 import { statusFromGuest } from '../src/data-plane/header-filter.ts'
 import { silentLog } from '../src/log.ts'
 import { ChannelUnderTest, SANDBOX } from './support/channel-directory.ts'
 import { GatewayClient } from './support/gateway-client.ts'
-import { GATEWAY_TOKEN } from './support/installation.ts'
 import { ScriptedGuest, type Serve } from './support/scripted-guest.ts'
 import { until } from './support/until.ts'
 
@@ -40,13 +36,10 @@ class Plane {
 
   static async open(serve: Serve): Promise<Plane> {
     const under = await ChannelUnderTest.open()
-    const dir = await mkdtemp(join(tmpdir(), 'sgha-token-'))
-    await writeFile(join(dir, 'sha'), createHash('sha256').update(GATEWAY_TOKEN).digest('hex'))
-    const token = await loadGatewayToken(join(dir, 'sha'))
-    await rm(dir, { recursive: true })
     const { tracing, spans } = recordSpans()
     const server = new DataPlaneServer({
-      token,
+      identity: TEST_AUTHORITY.identity({ role: 'host', name: HOST }),
+      refusals: { note: (refused) => refusedPeers.push(refused) },
       tracing,
       log: silentLog,
       firstCommandBegins: () => {
@@ -64,7 +57,7 @@ class Plane {
         return { at_ms: 5, ...NO_USAGE, cpu_ms: 7 }
       },
     })
-    const url = await server.listen('127.0.0.1', 0)
+    const url = await server.listen({ address: '127.0.0.1', port: 0 })
     const guest = await ScriptedGuest.dial(under.path, serve)
     return new Plane(under, server, new GatewayClient(url, SANDBOX, 1), guest, spans)
   }
@@ -76,18 +69,54 @@ class Plane {
   }
 }
 
+const HOST = `ho${'a'.repeat(16)}`
+const refusedPeers: PeerRefused[] = []
 /** Noted by all planes of this file. */
 let commands = 0
 
 const code = (body: Buffer): string => JSON.parse(body.toString('utf8')).code
 
-test('only a gateway is let in', async () => {
-  await using plane = await Plane.open((stream) => stream.end())
-  for (const authorization of ['', 'Bearer ', 'Bearer wrong', `Basic ${GATEWAY_TOKEN}`, `Bearer ${GATEWAY_TOKEN}x`]) {
-    const answer = await plane.gateway.send('GET', '/v1/health', undefined, { authorization })
-    assert.equal(answer.status, 401)
-    assert.equal(code(answer.body), 'unauthenticated')
+const DAY_MS = 24 * 3_600_000
+const stranger = new TestAuthority()
+const notLetIn: [what: string, own: Partial<KeyAndCertificate>, reason: RefusalReason, code: string][] = [
+  ['nobody', {}, 'no_certificate', 'certificate_required'],
+  ['a gateway of another CA', stranger.pair({ role: 'gateway', name: 'test' }), 'wrong_ca', 'certificate_refused'],
+  ['a gateway of another region', TEST_AUTHORITY.pair({ role: 'gateway', name: 'test', region: 'x1' }), 'not_an_identity', 'certificate_refused'],
+  ['a host', TEST_AUTHORITY.pair({ role: 'host', name: HOST }), 'wrong_role', 'certificate_refused'],
+  ['a control plane', TEST_AUTHORITY.pair({ role: 'control-plane', name: 'one' }), 'wrong_role', 'certificate_refused'],
+  ['an expired gateway', TEST_AUTHORITY.pair({ role: 'gateway', name: 'test', atMs: Date.now() - 2 * DAY_MS - 60_000 }), 'expired', 'certificate_refused'],
+  [
+    'a gateway of the day after tomorrow',
+    TEST_AUTHORITY.pair({ role: 'gateway', name: 'test', atMs: Date.now() + DAY_MS + 60_000 }),
+    'not_yet_valid',
+    'certificate_refused',
+  ],
+]
+for (const [what, own, reason, expected] of notLetIn) {
+  test(`${what} is not let in, is told why, and is told on`, async () => {
+    await using plane = await Plane.open((stream) => stream.end())
+    refusedPeers.length = 0
+    const client = new GatewayClient(plane.server.url, SANDBOX, 1, own)
+    const answer = await client.send('GET', '/v1/health')
+    client.close()
+    assert.equal(code(answer.body), expected)
     assert.equal(answer.headers['sandglass-from'], 'host')
+    assert.deepEqual(
+      refusedPeers.map((refused) => refused.reason),
+      [reason],
+    )
+  })
+}
+
+test('a gateway whose clock is hours away from the host’s is let in', async () => {
+  await using plane = await Plane.open((stream) => {
+    stream.respond({ ':status': 200 })
+    stream.end()
+  })
+  for (const hours of [-47, -12, 12, 23]) {
+    const client = new GatewayClient(plane.server.url, SANDBOX, 1, TEST_AUTHORITY.pair({ role: 'gateway', name: 'test', atMs: Date.now() + hours * 3_600_000 }))
+    assert.equal((await client.send('GET', '/v1/health')).status, 200, `${hours} h`)
+    client.close()
   }
 })
 
@@ -252,7 +281,7 @@ test('answers without a body end, with HEAD and with 204', async () => {
 
 test('strangers that hold sessions open do not keep a gateway out', async () => {
   await using plane = await Plane.open((stream) => stream.end('ok'))
-  const strangers = Array.from({ length: LIMITS.dataPlaneSessions + 8 }, () => new GatewayClient(plane.server.url, SANDBOX, 1))
+  const strangers = Array.from({ length: LIMITS.dataPlaneSessions + 8 }, () => new GatewayClient(plane.server.url, SANDBOX, 1, {}))
   await until('them to be in', () => (plane.server.counters.sessions >= LIMITS.dataPlaneSessions ? true : undefined))
   const late = new GatewayClient(plane.server.url, SANDBOX, 1)
   assert.equal((await late.send('GET', '/v1/health')).body.toString('utf8'), 'ok')

@@ -3,51 +3,42 @@
  * Its host name proves nothing here and is not looked at; its SPIFFE id does.
  */
 import { Agent, type AgentOptions } from 'node:https'
-import type { Duplex } from 'node:stream'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import { CodedError } from '@sandglass/contract'
 import type { OwnIdentity } from './own-identity.ts'
 import { requirePeer } from './peer.ts'
 
-type Options = Pick<ConnectionOptions, 'host' | 'port' | 'secureContext' | 'minVersion' | 'ciphers'>
+type Options = Pick<ConnectionOptions, 'secureContext' | 'minVersion' | 'ciphers'>
 
-/** @param judge throws for a peer that is not the one that is meant */
-export function connectTo(options: Options, judge: (socket: TLSSocket) => void): TLSSocket {
-  const socket = connect({ ...options, rejectUnauthorized: false, servername: '' })
-  socket.once('secureConnect', () => {
-    try {
-      judge(socket)
-    } catch (error) {
-      socket.destroy(error instanceof Error ? error : new Error(String(error)))
-    }
-  })
-  return socket
-}
-
-type Created = (error: Error | null, socket: Duplex) => void
-
-/** An agent of `node:https` that hands out connections only once their peer was judged. */
+/** An agent of `node:https` whose connections end, before anything is sent over them, when their peer is not the one that is meant. */
 export class JudgingAgent extends Agent {
   readonly #tls: () => Options
   readonly #judge: (socket: TLSSocket) => void
 
+  /** @param judge throws for a peer that is not the one that is meant; what it throws becomes the request's error */
   constructor(options: AgentOptions, tls: () => Options, judge: (socket: TLSSocket) => void) {
     super(options)
     this.#tls = tls
     this.#judge = judge
   }
 
-  override createConnection(options: ConnectionOptions, created?: Created): undefined {
-    const { host, port } = options
-    const socket = connectTo({ ...this.#tls(), ...(host === undefined ? {} : { host }), ...(port === undefined ? {} : { port }) }, this.#judge)
-    const failed = (error: Error): void => created?.(error, socket)
-    socket.once('error', failed)
-    socket.once('secureConnect', () => {
-      if (socket.destroyed) return
-      socket.off('error', failed)
-      created?.(null, socket)
+  /** As with Node.js' own verdict on a certificate, the socket is destroyed in the call that tells the end of the handshake, with all that waits in it. */
+  override createConnection({ host, port }: ConnectionOptions): TLSSocket {
+    const socket = connect({
+      ...this.#tls(),
+      ...(host === undefined ? {} : { host }),
+      ...(port === undefined ? {} : { port }),
+      rejectUnauthorized: false,
+      servername: '',
     })
-    return undefined
+    socket.once('secureConnect', () => {
+      try {
+        this.#judge(socket)
+      } catch (error) {
+        socket.destroy(error instanceof Error ? error : new Error(String(error)))
+      }
+    })
+    return socket
   }
 }
 

@@ -3,8 +3,10 @@
  * machine's monotonic clock. The first renewal is at the start, because how much of its life has passed is only known by a clock that may be wrong; the
  * process does not wait for it. A control plane that does not answer is asked again; the certificate goes on until then.
  */
+import { rm } from 'node:fs/promises'
 import type { Agent } from 'node:https'
 import { CodedError, type IssuedCertificate, IssuedCertificateSchema, LIMITS, parserOf } from '@sandglass/contract'
+import { askInTurn } from './ask-in-turn.ts'
 import { controlPlaneAgent, secureUrl } from './identity-agent.ts'
 import { readIdentityFile, writeIdentityFile } from './identity-file.ts'
 import { fingerprintIn, join, newKeyPem } from './join.ts'
@@ -17,7 +19,8 @@ const issued = parserOf(IssuedCertificateSchema)
 
 export type IdentityPlace = {
   readonly file: string
-  readonly controlUrl: string
+  /** Of replicas of one control plane, their listeners for machines. */
+  readonly controlUrls: readonly [string, ...string[]]
   /** The host's id, or the gateway's name. */
   readonly name: string
   /** A join token, when this process was given one: it joins with it where it has no identity that it could use. */
@@ -38,9 +41,24 @@ export async function openIdentity(place: IdentityPlace, world: KeeperWorld): Pr
   const record = await readIdentityFile(place.file)
   const usable = record?.issued === undefined ? undefined : usableOf(place, record.keyPem, record.issued, world)
   if (usable !== undefined) return usable
-  // A key that has not brought a certificate yet is used again: its join may have been answered, and the answer lost.
-  return await joinAnew(place, record !== undefined && record.issued === undefined ? record.keyPem : newKeyPem(), world)
+  const known = (await readIdentityFile(pendingOf(place)))?.keyPem ?? record?.keyPem
+  return known === undefined ? await joinAnew(place, newKeyPem(), world) : await joinWithKnown(place, known, world)
 }
+
+/** Where the key of a join is until that has succeeded: should its answer be lost, the same key gets the same one. What is good stays good meanwhile. */
+const pendingOf = ({ file }: IdentityPlace): string => `${file}.joining`
+
+/** With its own key a machine comes back as who it was, however long it was away; with one that was revoked it does not, and takes another. */
+async function joinWithKnown(place: IdentityPlace, keyPem: string, world: KeeperWorld): Promise<OwnIdentity> {
+  try {
+    return await joinAnew(place, keyPem, world)
+  } catch (error) {
+    if (!isRefused(error)) throw error
+    return await joinAnew(place, newKeyPem(), world)
+  }
+}
+
+const isRefused = (error: unknown): boolean => error instanceof CodedError && error.code === 'certificate_refused'
 
 function usableOf(
   place: IdentityPlace,
@@ -60,42 +78,54 @@ function usableOf(
 }
 
 async function joinAnew(place: IdentityPlace, keyPem: string, world: KeeperWorld): Promise<OwnIdentity> {
-  const { file, controlUrl, name, token } = place
+  const { file, controlUrls, name, token } = place
   if (token === undefined) throw new CodedError('certificate_required', `${file} holds no identity: this machine has not joined. Type: sandglass host join URL`)
-  // Before it is shown: should the answer be lost, the same key gets the same one.
-  await writeIdentityFile(file, { keyPem, issued: undefined })
-  const identity = new OwnIdentity(keyPem, recordOf(await join({ controlUrl, token, name, keyPem, wallMs: world.wallMs })), world.wallMs)
+  await writeIdentityFile(pendingOf(place), { keyPem, issued: undefined })
+  const identity = new OwnIdentity(
+    keyPem,
+    recordOf(await askInTurn(controlUrls, (controlUrl) => join({ controlUrl, token, name, keyPem, wallMs: world.wallMs }))),
+    world.wallMs,
+  )
   await writeIdentityFile(file, identity.record)
+  await rm(pendingOf(place), { force: true })
   world.told('identity.joined', null)
   return identity
 }
 
 const recordOf = ({ certificate_pem, ca_pem }: IssuedCertificate) => ({ certificatePem: certificate_pem, caPems: ca_pem })
 
+/**
+ * Asks the control plane whether the identity is still good, and joins with the token when it was revoked: whoever gave that has invited the machine again.
+ * @throws CodedError what the control plane says; `unavailable` when it cannot be reached
+ */
+export async function confirmIdentity(identity: OwnIdentity, place: IdentityPlace, world: KeeperWorld): Promise<void> {
+  const renewal = renewalOf(identity, place)
+  try {
+    await renewOnce(identity, place, renewal)
+  } catch (error) {
+    if (!isRefused(error) || place.token === undefined) throw error
+    await rejoin(identity, place, world)
+  }
+}
+
 /** Renews until the signal fires. */
 export async function keepRenewed(identity: OwnIdentity, place: IdentityPlace, world: KeeperWorld, signal: AbortSignal): Promise<void> {
-  const agent = controlPlaneAgent(identity, { keepAlive: false })
-  const url = new URL('/internal/v1/certificates', secureUrl(place.controlUrl, 'The control plane'))
+  const renewal = renewalOf(identity, place)
+  const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
   let mayJoin = place.token !== undefined
   for (let waitMs = 0; ; ) {
     await world.wait(waitMs, signal)
     try {
-      waitMs = await renewOnce(identity, place, url, agent())
+      waitMs = await renewOnce(identity, place, renewal)
       world.told('identity.renewed', null)
     } catch (error) {
       signal.throwIfAborted()
-      const isRefused = error instanceof CodedError && error.code === 'certificate_refused'
-      world.told(isRefused ? 'identity.refused' : 'identity.renewal_failed', error instanceof Error ? error.message : String(error))
+      world.told(isRefused(error) ? 'identity.refused' : 'identity.renewal_failed', reasonOf(error))
       waitMs = RETRY_MS
-      // It was removed, and whoever started this process has invited it again. Once: a removal stands against a process that runs.
-      if (isRefused && mayJoin) {
+      if (isRefused(error) && mayJoin) {
+        // Once: a removal stands against a process that runs.
         mayJoin = false
-        await rejoin(identity, place, world).then(
-          () => {
-            waitMs = 0
-          },
-          (reason: unknown) => world.told('identity.refused', reason instanceof Error ? reason.message : String(reason)),
-        )
+        await rejoin(identity, place, world).catch((reason: unknown) => world.told('identity.refused', reasonOf(reason)))
       }
     }
     // Spread, so that machines that joined together do not come together.
@@ -103,9 +133,19 @@ export async function keepRenewed(identity: OwnIdentity, place: IdentityPlace, w
   }
 }
 
+type Renewal = { readonly agent: () => Agent; readonly urls: readonly URL[] }
+
+function renewalOf(identity: OwnIdentity, place: IdentityPlace): Renewal {
+  return {
+    agent: controlPlaneAgent(identity, { keepAlive: false }),
+    urls: place.controlUrls.map((url) => new URL('/internal/v1/certificates', secureUrl(url, 'The control plane'))),
+  }
+}
+
 /** @returns until the next one */
-async function renewOnce(identity: OwnIdentity, place: IdentityPlace, url: URL, agent: Agent): Promise<number> {
-  const answer = issued.parse(await jsonPost(url, {}, agent, AbortSignal.timeout(LIMITS.hostControlRequestMs)))
+async function renewOnce(identity: OwnIdentity, place: IdentityPlace, { agent, urls }: Renewal): Promise<number> {
+  const ask = (url: URL) => jsonPost(url, {}, agent(), AbortSignal.timeout(LIMITS.hostControlRequestMs))
+  const answer = issued.parse(await askInTurn(urls, ask))
   identity.replace(recordOf(answer))
   await writeIdentityFile(place.file, identity.record)
   return answer.renew_after_ms

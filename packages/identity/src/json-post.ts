@@ -2,7 +2,7 @@
 import { type Agent, request } from 'node:https'
 import { CodedError, parseProblem } from '@sandglass/contract'
 
-const ANSWER_BYTES = 64 * 1024
+const ANSWER_BYTES = 1024 * 1024
 
 /** @throws CodedError what the other side says; `unavailable` when it cannot be reached; a refusal of the peer as it is */
 export function jsonPost(url: URL, body: unknown, agent: Agent, signal: AbortSignal): Promise<unknown> {
@@ -31,7 +31,8 @@ export function jsonPost(url: URL, body: unknown, agent: Agent, signal: AbortSig
       const value = jsonOf(Buffer.concat(chunks))
       if (status >= 200 && status < 300) return resolve(value)
       const problem = parseProblem(value)
-      reject(new CodedError(problem?.code ?? 'unavailable', problem?.detail ?? `${url.origin} answered ${status}.`))
+      const told = problem?.epoch === undefined ? {} : { epoch: problem.epoch }
+      reject(new CodedError(problem?.code ?? 'unavailable', problem?.detail ?? `${url.origin} answered ${status}.`, told))
     })
   })
   asked.end(text)

@@ -11,14 +11,15 @@ export type Issued = NonNullable<IdentityRecord['issued']>
 
 export class OwnIdentity {
   #keyPem: string
-  readonly #wallMs: () => number
+  /** Unix time in milliseconds, as this machine has it. */
+  readonly wallMs: () => number
   readonly #listeners = new Set<() => void>()
   #state: { readonly issued: Issued; readonly trust: Trust; readonly self: Peer; readonly context: SecureContext }
 
   /** @throws CodedError `certificate_refused` for a certificate that nobody would let in */
   constructor(keyPem: string, issued: Issued, wallMs: () => number) {
     this.#keyPem = keyPem
-    this.#wallMs = wallMs
+    this.wallMs = wallMs
     this.#state = this.#stateOf(issued)
   }
 
@@ -51,7 +52,7 @@ export class OwnIdentity {
 
   /** Looks at a certificate with the eyes of this process. @throws PeerRefused */
   check(certificate: X509Certificate | undefined): Peer {
-    return checkPeer(certificate, this.#state.trust, this.#wallMs())
+    return checkPeer(certificate, this.#state.trust, this.wallMs())
   }
 
   /** @throws CodedError as the constructor; then nothing has changed */
@@ -76,7 +77,7 @@ export class OwnIdentity {
     const certificate = new X509Certificate(issued.certificatePem)
     const { region } = idOf(certificate)
     const trust: Trust = { region, keys: keysOf(issued.caPems) }
-    const self = checkPeer(certificate, trust, this.#wallMs())
+    const self = checkPeer(certificate, trust, this.wallMs())
     return { issued, trust, self, context: createSecureContext(contextOptions({ key: this.#keyPem, cert: issued.certificatePem })) }
   }
 }

@@ -14,6 +14,8 @@ export type Ports = {
   readonly gateway: number
   /** Health and metrics of the host agent, on loopback; 0: a free one at each start. */
   readonly hostHealth: number
+  /** Where hosts and gateways come, by TLS; 0: a free one at each start of the installation. */
+  readonly internal: number
 }
 
 export type Installation = {
@@ -26,6 +28,9 @@ export type Installation = {
   readonly ports: Ports
   readonly apiUrl: string
   readonly gatewayUrl: string
+  /** The address that the control plane's listener for hosts and gateways has. */
+  readonly internalHost: string
+  readonly internalUrl: string
 }
 
 export type InstallationOptions = {
@@ -34,6 +39,8 @@ export type InstallationOptions = {
   readonly code: string
   /** The address that API and gateway listen on. */
   readonly host: string
+  /** The address for hosts and gateways. */
+  readonly internalHost: string
   readonly ports: Ports
 }
 
@@ -63,6 +70,8 @@ export function installationOf(options: InstallationOptions): Installation {
     ports: options.ports,
     apiUrl: urlOf(options.host, options.ports.api),
     gatewayUrl: urlOf(options.host, options.ports.gateway),
+    internalHost: options.internalHost,
+    internalUrl: urlOf(options.internalHost, options.ports.internal).replace(/^http:/, 'https:'),
   }
 }
 
@@ -80,6 +89,7 @@ export const paths = {
   postgresData: (home: string) => join(home, 'postgres'),
   secret: (home: string, name: string) => join(home, 'secrets', name),
   secrets: (home: string) => join(home, 'secrets'),
+  gatewayState: (home: string) => join(home, 'gateway'),
   hostState: (home: string) => join(home, 'host'),
   adminKey: (home: string) => join(home, 'admin.key'),
   tenantKey: (home: string) => join(home, 'tenant.key'),

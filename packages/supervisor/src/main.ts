@@ -11,7 +11,7 @@ import { type InstallationState, writeState } from './installation-state.ts'
 import { takeInstanceLock } from './instance-lock.ts'
 import { LogFile } from './log-file.ts'
 import { removePidFile, writePidFile } from './pid-file.ts'
-import { LOOPBACK, requirePort } from './port.ts'
+import { anyPort, LOOPBACK, requirePort } from './port.ts'
 import { prepare } from './prepare.ts'
 import type { RoleReport } from './role-process.ts'
 import { ROLE_TIMING } from './role-spec.ts'
@@ -88,15 +88,18 @@ async function serve(installation: Installation): Promise<void> {
         tell()
       },
     }
-    const place = await prepare(installation, process.env)
+    // One for as long as the installation runs: hosts and gateways find the control plane there after its restart.
+    const internal = ports.internal === 0 ? await anyPort() : ports.internal
+    const place = await prepare(installationOf({ ...installation, ports: { ...ports, internal } }), process.env)
     supervision = new Supervision(installationRoles(place), world)
     await supervision.endOrphans()
     await requirePort(host, ports.api, 'API', (port) => `sandglass up --api-port ${port}`)
     await requirePort(host, ports.gateway, 'gateway', (port) => `sandglass up --gateway-port ${port}`)
+    await requirePort(installation.internalHost, internal, 'hosts and gateways', (port) => `SANDGLASS_INTERNAL_PORT=${port} sandglass up`)
     if (ports.hostHealth !== 0) {
       await requirePort(LOOPBACK, ports.hostHealth, 'host agent', (port) => `SANDGLASS_HOST_HEALTH_PORT=${port} sandglass up`)
     }
-    writeSettings(home, host, ports)
+    writeSettings(home, installation)
     await supervision.start()
     if (ending !== undefined) return
     state = 'ready'

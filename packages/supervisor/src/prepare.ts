@@ -1,5 +1,5 @@
 /** What must be there before the first role starts: users, directories with their owners, secrets, the database. Done again it changes nothing. */
-import { chmodSync, mkdirSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync } from 'node:fs'
 import { openCodeView } from './code-view.ts'
 import { type Installation, paths } from './installation.ts'
 import { LogFile } from './log-file.ts'
@@ -26,6 +26,10 @@ export async function prepare(installation: Installation, outer: NodeJS.ProcessE
   const database = await ensureUser(SYSTEM_USERS.database)
   const api = await ensureUser(SYSTEM_USERS.api)
   const gateway = await ensureUser(SYSTEM_USERS.gateway)
+  const gatewayState = paths.gatewayState(home)
+  mkdirSync(gatewayState, { recursive: true })
+  chmodSync(gatewayState, 0o700)
+  chownSync(gatewayState, gateway.uid, gateway.gid)
   requireReach(SYSTEM_USERS.database, paths.run(home))
   const owners = { root: ROOT, api, gateway }
   writeSecrets(installation, owners)

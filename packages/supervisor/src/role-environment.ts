@@ -18,9 +18,9 @@ const controlPlane = (installation: Installation): Environment => ({
   SANDGLASS_DATABASE_URL: databaseUrl(installation.home),
   SANDGLASS_TICKET_KEY_FILE: paths.secret(installation.home, 'ticket.key'),
   SANDGLASS_CA_KEY_FILE: paths.secret(installation.home, 'ca.key'),
-  SANDGLASS_INTERNAL_PORT: '0',
-  SANDGLASS_HOST_TOKEN_SHA256_FILE: paths.secret(installation.home, 'host.token.sha256'),
-  SANDGLASS_GATEWAY_TOKEN_SHA256_FILE: paths.secret(installation.home, 'gateway.token.sha256'),
+  SANDGLASS_JOIN_TOKENS_FILE: paths.secret(installation.home, 'join-tokens.json'),
+  SANDGLASS_INTERNAL_HOST: installation.internalHost,
+  SANDGLASS_INTERNAL_PORT: String(installation.ports.internal),
   SANDGLASS_BOOTSTRAP_KEYS_FILE: paths.secret(installation.home, 'bootstrap-keys.json'),
   SANDGLASS_GATEWAY_URL: installation.gatewayUrl,
   SANDGLASS_TEMPLATES_DIR: join(installation.cache, 'templates'),
@@ -29,15 +29,16 @@ const controlPlane = (installation: Installation): Environment => ({
 const gateway = (installation: Installation): Environment => ({
   SANDGLASS_GATEWAY_HOST: installation.host,
   SANDGLASS_GATEWAY_PORT: String(installation.ports.gateway),
-  SANDGLASS_CONTROL_URL: installation.apiUrl,
-  SANDGLASS_GATEWAY_TOKEN_FILE: paths.secret(installation.home, 'gateway.token'),
+  SANDGLASS_CONTROL_URL: installation.internalUrl,
+  SANDGLASS_GATEWAY_NAME: `local-${installation.id}`,
+  SANDGLASS_IDENTITY_FILE: join(paths.gatewayState(installation.home), 'identity.pem'),
+  SANDGLASS_JOIN_TOKEN_FILE: paths.secret(installation.home, 'gateway.join'),
 })
 
 /** The port of its health and metrics is given at each start, see roles.ts. */
 const hostAgent = (installation: Installation): Environment => ({
-  SANDGLASS_CONTROL_URL: installation.apiUrl,
-  SANDGLASS_HOST_TOKEN_FILE: paths.secret(installation.home, 'host.token'),
-  SANDGLASS_GATEWAY_TOKEN_SHA256_FILE: paths.secret(installation.home, 'gateway.token.sha256'),
+  SANDGLASS_CONTROL_URL: installation.internalUrl,
+  SANDGLASS_JOIN_TOKEN_FILE: paths.secret(installation.home, 'host.join'),
   SANDGLASS_HOST_STATE_DIR: paths.hostState(installation.home),
   SANDGLASS_RUNSC: join(installation.cache, 'bin/runsc'),
   SANDGLASS_GUEST_AGENT: join(installation.cache, 'guest-agent/sandglass-guest'),
@@ -55,6 +56,7 @@ const PASSED_ON: Readonly<Record<RoleName, readonly string[]>> = {
   'control-plane': [
     'SANDGLASS_ORIGINS',
     'SANDGLASS_REGION',
+    'SANDGLASS_INTERNAL_URL',
     'SANDGLASS_CPU_OVERCOMMIT',
     'SANDGLASS_RATE_KEY_REQUESTS',
     'SANDGLASS_RATE_TENANT_REQUESTS',
@@ -69,6 +71,9 @@ const PASSED_ON: Readonly<Record<RoleName, readonly string[]>> = {
   gateway: ['SANDGLASS_ORIGINS'],
   'host-agent': [
     'SANDGLASS_HOST_NAME',
+    'SANDGLASS_DATA_PLANE_HOST',
+    'SANDGLASS_DATA_PLANE_ADVERTISED',
+    'SANDGLASS_DATA_PLANE_PORT',
     'SANDGLASS_CAPACITY_VCPU',
     'SANDGLASS_CAPACITY_MEMORY_MB',
     'SANDGLASS_CAPACITY_DISK_GB',

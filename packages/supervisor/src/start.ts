@@ -60,6 +60,8 @@ function supervisorEnvironment(env: NodeJS.ProcessEnv, home: string, cache: stri
     SANDGLASS_API_PORT: String(settings.ports.api),
     SANDGLASS_GATEWAY_PORT: String(settings.ports.gateway),
     SANDGLASS_HOST_HEALTH_PORT: String(settings.ports.hostHealth),
+    SANDGLASS_INTERNAL_HOST: settings.internalHost,
+    SANDGLASS_INTERNAL_PORT: String(settings.ports.internal),
   }
 }
 

@@ -20,7 +20,14 @@ class Folder implements Disposable {
 }
 
 const at = (home: string) =>
-  installationOf({ home, cache: '/var/cache/sandglass', code: '/code', host: '127.0.0.1', ports: { api: 7070, gateway: 7071, hostHealth: 0 } })
+  installationOf({
+    home,
+    cache: '/var/cache/sandglass',
+    code: '/code',
+    host: '127.0.0.1',
+    internalHost: '127.0.0.1',
+    ports: { api: 7070, gateway: 7071, hostHealth: 0, internal: 7073 },
+  })
 const owner = (uid: number) => ({ uid, gid: uid })
 const owners = { root: owner(0), api: owner(60_001), gateway: owner(60_002) }
 
@@ -29,10 +36,10 @@ test('each secret is readable by its one owner, and made once', () => {
   writeSecrets(at(folder.path), owners)
   const expected: Record<string, number> = {
     'secrets/ticket.key': 60_001,
-    'secrets/host.token': 0,
-    'secrets/host.token.sha256': 60_001,
-    'secrets/gateway.token': 60_002,
-    'secrets/gateway.token.sha256': 60_001,
+    'secrets/ca.key': 60_001,
+    'secrets/host.join': 0,
+    'secrets/gateway.join': 60_002,
+    'secrets/join-tokens.json': 60_001,
     'secrets/bootstrap-keys.json': 60_001,
     'admin.key': 0,
     'tenant.key': 0,
@@ -53,11 +60,14 @@ test('each secret is readable by its one owner, and made once', () => {
 test('what follows from a secret is right again after a crash between the two', () => {
   using folder = new Folder()
   writeSecrets(at(folder.path), owners)
-  writeFileSync(paths.secret(folder.path, 'host.token.sha256'), 'half')
+  writeFileSync(paths.secret(folder.path, 'join-tokens.json'), 'half')
   rmSync(paths.profile(folder.path))
   writeSecrets(at(folder.path), owners)
-  const token = readFileSync(paths.secret(folder.path, 'host.token'), 'utf8')
-  assert.equal(readFileSync(paths.secret(folder.path, 'host.token.sha256'), 'utf8'), createHash('sha256').update(token).digest('hex'))
+  const tokens = (['host', 'gateway'] as const).map((role) => {
+    const token = readFileSync(paths.secret(folder.path, `${role}.join`), 'utf8')
+    return { role, sha256: createHash('sha256').update(token).digest('hex') }
+  })
+  assert.deepEqual(JSON.parse(readFileSync(paths.secret(folder.path, 'join-tokens.json'), 'utf8')), tokens)
   assert.ok(existsSync(paths.profile(folder.path)))
 })
 
@@ -66,7 +76,9 @@ test('no role gets a secret in its environment, nor anything that is not named',
   const installation = at(folder.path)
   writeSecrets(installation, owners)
   const outer = { AWS_SECRET_ACCESS_KEY: 'x', SANDGLASS_REGION: 'e1', LD_PRELOAD: '/evil.so' }
-  const secrets = ['ticket.key', 'host.token', 'gateway.token', 'bootstrap-keys.json'].map((name) => readFileSync(paths.secret(folder.path, name), 'utf8'))
+  const secrets = ['ticket.key', 'ca.key', 'host.join', 'gateway.join', 'bootstrap-keys.json'].map((name) =>
+    readFileSync(paths.secret(folder.path, name), 'utf8'),
+  )
   for (const role of ROLES) {
     const environment = roleEnvironment(role, installation, outer)
     for (const secret of secrets) assert.ok(!Object.values(environment).includes(secret))
@@ -81,12 +93,15 @@ test('no role gets a secret in its environment, nor anything that is not named',
 test('flags win over the environment, that over the last start, that over the defaults', () => {
   using folder = new Folder()
   const ports = (environment: NodeJS.ProcessEnv, wishes = {}) => resolveSettings(folder.path, environment, wishes).ports
-  assert.deepEqual(ports({}), { api: 7070, gateway: 7071, hostHealth: 0 })
-  writeSettings(folder.path, '127.0.0.1', { api: 8000, gateway: 8001, hostHealth: 8002 })
-  assert.deepEqual(ports({}), { api: 8000, gateway: 8001, hostHealth: 8002 })
-  assert.deepEqual(ports({ SANDGLASS_API_PORT: '9000' }), { api: 9000, gateway: 8001, hostHealth: 8002 })
-  assert.deepEqual(ports({ SANDGLASS_API_PORT: '9000' }, { apiPort: 9_500 }), { api: 9_500, gateway: 8001, hostHealth: 8002 })
-  assert.deepEqual(ports({ SANDGLASS_HOST_HEALTH_PORT: '0' }), { api: 8000, gateway: 8001, hostHealth: 0 })
+  assert.deepEqual(ports({}), { api: 7070, gateway: 7071, hostHealth: 0, internal: 0 })
+  const last = { api: 8000, gateway: 8001, hostHealth: 8002, internal: 8003 }
+  writeSettings(folder.path, { host: '127.0.0.1', internalHost: '10.0.0.1', ports: last })
+  assert.deepEqual(ports({}), last)
+  assert.equal(resolveSettings(folder.path, {}, {}).internalHost, '10.0.0.1')
+  assert.deepEqual(ports({ SANDGLASS_API_PORT: '9000' }), { ...last, api: 9000 })
+  assert.deepEqual(ports({ SANDGLASS_API_PORT: '9000' }, { apiPort: 9_500 }), { ...last, api: 9_500 })
+  assert.deepEqual(ports({ SANDGLASS_HOST_HEALTH_PORT: '0', SANDGLASS_INTERNAL_PORT: '0' }), { ...last, hostHealth: 0, internal: 0 })
+  assert.throws(() => ports({ SANDGLASS_INTERNAL_PORT: '8001' }), /hosts and gateways cannot share port 8001/)
   assert.throws(() => ports({ SANDGLASS_HOST_HEALTH_PORT: '8001' }), /host agent cannot share port 8001/)
   assert.throws(() => resolveSettings(folder.path, { SANDGLASS_API_PORT: 'http' }, {}), /SANDGLASS_API_PORT must be a port/)
   assert.throws(() => resolveSettings(folder.path, {}, { apiPort: 8001 }), /cannot share port 8001/)

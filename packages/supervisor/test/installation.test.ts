@@ -84,7 +84,9 @@ test('every role runs and is ready, each as its own user, with no secret in sigh
     status.roles.map((role) => [role.name, role.state]),
     ALL.map((name) => [name, 'ready']),
   )
-  const secrets = ['admin.key', 'tenant.key', 'secrets/host.token', 'secrets/gateway.token'].map((name) => readFileSync(join(first.home, name), 'utf8').trim())
+  const secrets = ['admin.key', 'tenant.key', 'secrets/ca.key', 'secrets/host.join', 'secrets/gateway.join'].map((name) =>
+    readFileSync(join(first.home, name), 'utf8').trim(),
+  )
   const uids = new Set<string>()
   for (const role of status.roles) {
     const proc = `/proc/${String(role.pid)}`

@@ -1,6 +1,7 @@
 export { type FleetRows, insertFinished, insertFleet, renewFleet } from './fleet-rows.ts'
 export { freePort } from './free-port.ts'
 export { type Holdings, holdings, leaks } from './leak-check.ts'
+export { MachineClient } from './machine-client.ts'
 export { type Mutant, type Mutation, mutantOf } from './mutant.ts'
 export { startTestPostgres, type TestPostgres } from './postgres.ts'
 export { type RecordedSpan, recordSpans } from './recorded-spans.ts'

@@ -1,5 +1,5 @@
 /**
- * A host agent without runtimes: it speaks the host API over HTTP as a real one does, keeps high-water marks, and does with each order what its
+ * A host agent without runtimes: it speaks the host API by TLS as a real one does, with a certificate of the tests' own CA, keeps high-water marks, and does with each order what its
  * script says. Orders and reports can be kept back and sent late, twice or out of order. Its pools keep as many members as they are ordered to.
  */
 import { createPublicKey, type KeyObject, randomBytes } from 'node:crypto'
@@ -14,7 +14,6 @@ import {
   HostReportsAnswerSchema,
   LIMITS,
   newHostId,
-  parseProblem,
   parserOf,
   parseSpec,
   type RegisteredHost,
@@ -25,14 +24,19 @@ import {
   type StartTicket,
   verifySigned,
 } from '@sandglass/contract'
+import type { OwnIdentity } from '@sandglass/identity'
+import { MachineClient } from './machine-client.ts'
 import { SimulatedPools } from './simulated-pools.ts'
+import { TEST_AUTHORITY } from './test-authority.ts'
 import { until } from './until.ts'
 
 export type StartScript = 'ready' | 'fail' | 'refuse' | 'hang'
 
 export type SimulatedHostOptions = {
+  /** Of the control plane's listener for machines. */
   readonly url: string
-  readonly token: string
+  /** Default: one of the CA that the tests of this process share. */
+  readonly identity?: (hostId: string) => OwnIdentity
   readonly name?: string
   readonly capacity?: RegisterHost['capacity']
   readonly drivers?: DriverProbe[]
@@ -80,6 +84,7 @@ export class SimulatedHost {
   /** Problem that ended the last watch, if one did. */
   watchProblem: string | undefined
   readonly #options: SimulatedHostOptions
+  #client: MachineClient
   readonly #script: StartScript[]
   readonly #toAcknowledge = new Set<string>()
   #keys = new Map<string, KeyObject>()
@@ -90,6 +95,8 @@ export class SimulatedHost {
   constructor(options: SimulatedHostOptions) {
     this.#options = options
     this.id = newHostId(randomBytes)
+    const identity = options.identity ?? ((name) => TEST_AUTHORITY.identity({ role: 'host', name }))
+    this.#client = new MachineClient(options.url, identity(this.id))
     this.bootId = randomBytes(16).toString('hex')
     this.provesEnds = options.provesEnds ?? true
     this.acknowledges = options.acknowledges ?? true
@@ -100,6 +107,11 @@ export class SimulatedHost {
   /** What it does with starts from now on. */
   script(...starts: StartScript[]): void {
     this.#script.splice(0, this.#script.length, ...starts)
+  }
+
+  /** Shows another certificate from now on: it has joined anew. */
+  become(identity: OwnIdentity): void {
+    this.#client = new MachineClient(this.#options.url, identity)
   }
 
   /** Registers, watches, and waits until everything that was due has come. */
@@ -122,7 +134,7 @@ export class SimulatedHost {
       templates,
       data_plane_url: 'http://127.0.0.1:1',
     }
-    const answer = registered.parse(await this.#post('/internal/v1/hosts/register', host))
+    const answer = registered.parse(await this.#client.post('/internal/v1/hosts/register', host))
     if (answer.epoch !== this.epoch) this.pools.reset()
     this.epoch = answer.epoch
     this.#renewPeriodMs = answer.renew_period_ms
@@ -150,11 +162,11 @@ export class SimulatedHost {
   }
 
   async renew(epoch = this.epoch, bootId = this.bootId): Promise<{ epoch: number; seq: number }> {
-    return renewed.parse(await this.#post(`/internal/v1/hosts/${this.id}/renew`, { epoch, boot_id: bootId }))
+    return renewed.parse(await this.#client.post(`/internal/v1/hosts/${this.id}/renew`, { epoch, boot_id: bootId }))
   }
 
   async report(items: readonly HostReport[], epoch = this.epoch): Promise<HostReportsAnswer['results']> {
-    return answers.parse(await this.#post(`/internal/v1/hosts/${this.id}/reports`, { epoch, items })).results
+    return answers.parse(await this.#client.post(`/internal/v1/hosts/${this.id}/reports`, { epoch, items })).results
   }
 
   /** @param member the pool member that it became; undefined: it started cold */
@@ -203,19 +215,15 @@ export class SimulatedHost {
 
   async #readWatch(signal: AbortSignal): Promise<void> {
     try {
-      const response = await fetch(`${this.#options.url}/internal/v1/hosts/${this.id}/watch?epoch=${this.epoch}`, { headers: this.#headers(), signal })
-      if (!response.ok || response.body === null) {
-        this.watchProblem = parseProblem(await response.json())?.code ?? String(response.status)
-        return
-      }
+      const response = await this.#client.open(`/internal/v1/hosts/${this.id}/watch?epoch=${this.epoch}`, signal)
       let rest = ''
-      for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
-        const lines = (rest + text).split('\n')
+      for await (const text of response) {
+        const lines = (rest + String(text)).split('\n')
         rest = lines.pop() ?? ''
         for (const line of lines) await this.#take(orders.parse(JSON.parse(line)))
       }
     } catch (error) {
-      if (!signal.aborted) this.watchProblem = String(error)
+      if (!signal.aborted) this.watchProblem = error instanceof CodedError ? error.code : String(error)
     }
   }
 
@@ -279,22 +287,5 @@ export class SimulatedHost {
     if (order.pool !== null && order.pool.epoch === this.epoch) this.pools.position(order.sandbox, order.pool.position)
     this.running.delete(order.sandbox)
     await this.ended(order.sandbox, order.upto)
-  }
-
-  #headers(): Record<string, string> {
-    return { authorization: `Bearer ${this.#options.token}` }
-  }
-
-  async #post(path: string, body: unknown): Promise<unknown> {
-    const response = await fetch(`${this.#options.url}${path}`, {
-      method: 'POST',
-      headers: { ...this.#headers(), 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-      signal: AbortSignal.timeout(20_000),
-    })
-    const value: unknown = await response.json()
-    if (response.ok) return value
-    const problem = parseProblem(value)
-    throw new CodedError(problem?.code ?? 'internal', problem?.detail, problem?.epoch === undefined ? {} : { epoch: problem.epoch })
   }
 }

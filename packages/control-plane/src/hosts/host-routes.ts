@@ -1,8 +1,8 @@
-/** /internal/v1/hosts: the API of host agents, behind the host token. */
+/** /internal/v1/hosts: the API of host agents. A certificate opens what is of its own host only. */
 import { CodedError, HostReportsSchema, LIMITS, parseHostId, parserOf, RegisterHostSchema, RenewLeaseSchema } from '@sandglass/contract'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { requireToken } from '../api/authentication.ts'
 import type { Context } from '../context.ts'
+import type { PeerGate } from '../identities/peer-gate.ts'
 import { type HeldLease, readLease, renewLease } from '../store/hosts.ts'
 import { registerHost } from './register-host.ts'
 import { applyReports } from './reports.ts'
@@ -14,12 +14,29 @@ const renewals = parserOf(RenewLeaseSchema)
 const reports = parserOf(HostReportsSchema)
 
 /** @param streams what is open until it closes; ended when the process ends */
-export function internalHostRoutes(app: FastifyInstance, context: Context, streams: Set<() => void>): void {
+export function internalHostRoutes(app: FastifyInstance, context: Context, gate: PeerGate, streams: Set<() => void>): void {
   const db = context.db.for('hosts')
   const known = new Set<string>()
-  const options = { bodyLimit: LIMITS.hostBodyBytes, onRequest: async (request: FastifyRequest) => requireToken(request, context.config.hostTokenSha256) }
+  const bodyLimit = LIMITS.hostBodyBytes
+  const options = {
+    bodyLimit,
+    onRequest: async (request: FastifyRequest): Promise<void> => {
+      await gate.enter(request, 'host', hostOf(request))
+    },
+  }
+  const anyHost = {
+    bodyLimit,
+    onRequest: async (request: FastifyRequest): Promise<void> => {
+      await gate.enter(request, 'host')
+    },
+  }
 
-  app.post('/internal/v1/hosts/register', options, async (request, reply) => reply.send(await registerHost(context, registers.parse(request.body))))
+  app.post('/internal/v1/hosts/register', anyHost, async (request, reply) => {
+    const host = registers.parse(request.body)
+    // Whose it is stands in the body, which is read behind the certificate.
+    const machine = await gate.enter(request, 'host', host.host_id)
+    return reply.send(await gate.noting(request, () => registerHost(context, host, machine)))
+  })
 
   app.post('/internal/v1/hosts/:id/renew', options, async (request, reply) => {
     const { epoch, boot_id } = renewals.parse(request.body)
@@ -44,9 +61,11 @@ export function internalHostRoutes(app: FastifyInstance, context: Context, strea
     reply.raw.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' })
     const watch = new HostWatch(context, { hostId, epoch, output: reply.raw })
     const close = (): void => watch.close()
+    const stopWatching = gate.watchOver(request, close)
     streams.add(close)
     context.bus.emit([{ topic: 'placement', key: '' }])
     await watch.run()
+    stopWatching()
     streams.delete(close)
   })
 

@@ -14,11 +14,13 @@ export class IdentityDesk {
   readonly #db: Queryable
   readonly #monotonicMs: () => number
   readonly #known = new Map<string, { readonly row: IdentityRow | undefined; readonly untilMs: number }>()
+  readonly #bus: WakeBus
   #changes = 0
 
   constructor(db: Queryable, bus: WakeBus, monotonicMs: () => number) {
     this.#db = db
     this.#monotonicMs = monotonicMs
+    this.#bus = bus
     bus.on('identity', (key) => {
       this.#changes += 1
       this.#known.delete(key)
@@ -34,6 +36,15 @@ export class IdentityDesk {
     const row = await this.#read(peer)
     if (row === undefined) return
     if (row.is_revoked || row.key_fingerprint !== peer.keyFingerprint) throw new PeerRefused('revoked', claimText(peer))
+  }
+
+  /** Calls back when what SQL says of it may be another. @returns removes the listener */
+  onChange({ role, name }: MachineName, listener: () => void): () => void {
+    const key = `${role} ${name}`
+    const off = [this.#bus.on('identity', (changed) => changed === key && listener()), this.#bus.onGap(listener)]
+    return () => {
+      for (const remove of off) remove()
+    }
   }
 
   async #read(peer: MachineName): Promise<IdentityRow | undefined> {

@@ -1,10 +1,10 @@
 /** Joining, renewing, and what hosts and gateways have refused themselves: /internal/v1/join, /certificates, /refusals. */
 import { CodedError, type JoinRequest, JoinRequestSchema, PeerRefusalsSchema, parserOf } from '@sandglass/contract'
-import { PeerRefused } from '@sandglass/identity'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Context } from '../context.ts'
 import { actorOf, joinMachine, renewCertificate } from '../services/machine-certificates.ts'
-import { certificateOf, type PeerGate } from './peer-gate.ts'
+import type { PeerGate } from './peer-gate.ts'
+import { shownKey } from './tls-peer.ts'
 
 const BODY_BYTES = 64 * 1024
 const joins = parserOf(JoinRequestSchema)
@@ -23,13 +23,8 @@ export function identityRoutes(app: FastifyInstance, context: Context, gate: Pee
 
   app.post('/internal/v1/certificates', { bodyLimit: BODY_BYTES }, async (request, reply) => {
     const peer = await gate.enter(request, undefined)
-    try {
-      return await reply.send(await renewCertificate(context, peer, certificateOf(request).publicKey))
-    } catch (error) {
-      // Revoked since it was let in.
-      if (error instanceof PeerRefused) gate.refuse(request, error)
-      throw error
-    }
+    // It may have been revoked since.
+    return await reply.send(await gate.noting(request, () => renewCertificate(context, peer, shownKey(request))))
   })
 
   app.post('/internal/v1/refusals', { bodyLimit: BODY_BYTES }, async (request, reply) => {

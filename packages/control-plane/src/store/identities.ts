@@ -8,6 +8,7 @@ export type MachineName = { readonly role: MachineRole; readonly name: string }
 
 const lock = statement<IdentityRow>('identities/lock')
 const read = statement<IdentityRow>('identities/read')
+const share = statement<IdentityRow>('identities/share')
 const joined = statement('identities/join')
 const renew = statement<{ renewed: true }>('identities/renew')
 const revoke = statement('identities/revoke')
@@ -16,6 +17,12 @@ const takeLabels = statement<{ labels: HostLabels }>('identities/take-labels')
 export const lockIdentity = async (tx: Transaction, { role, name }: MachineName): Promise<IdentityRow | undefined> => (await tx.run(lock, [role, name]))[0]
 
 export const readIdentity = async (db: Queryable, { role, name }: MachineName): Promise<IdentityRow | undefined> => (await db.run(read, [role, name]))[0]
+
+/** @returns false when another key joined as it, or it was revoked; else it stays so until the transaction ends */
+export async function holdsIdentity(tx: Transaction, { role, name, keyFingerprint }: MachineName & { readonly keyFingerprint: string }): Promise<boolean> {
+  const [row] = await tx.run(share, [role, name])
+  return row === undefined || (!row.is_revoked && row.key_fingerprint === keyFingerprint)
+}
 
 type Certified = MachineName & { readonly keyFingerprint: string; readonly serial: string; readonly expiresAt: Date }
 

@@ -1,4 +1,6 @@
 /** The control plane's internal API, as the gateway uses it: of whichever replica answers. */
+import type { IncomingMessage } from 'node:http'
+import { type Agent, request } from 'node:https'
 import {
   type Access,
   type AccessQuestion,
@@ -13,6 +15,7 @@ import {
   parserOf,
   Replicas,
 } from '@sandglass/contract'
+import { controlPlaneAgent, type OwnIdentity, secureUrl } from '@sandglass/identity'
 import { type JsonAnswer, type JsonQuestion, jsonQuestion } from './json-question.ts'
 
 const QUESTION_TIMEOUT_MS = 3_000
@@ -47,15 +50,16 @@ export class HttpControlClient implements ControlClient {
   readonly #replicas: Replicas
   /** The feed goes its own way: a replica may be slow to answer and still tell all there is to tell. */
   readonly #feeds: Replicas
-  readonly #headers: Readonly<Record<string, string>>
+  readonly #agent: () => Agent
   readonly #questions: ReadonlyMap<string, JsonQuestion>
 
-  /** @param gatewayToken the secret that the control plane knows this gateway by */
-  constructor(controlUrls: readonly [string, ...string[]], gatewayToken: string) {
+  /** @param controlUrls of their listeners for machines @throws CodedError `invalid_request` when one is not TLS */
+  constructor(controlUrls: readonly [string, ...string[]], identity: OwnIdentity) {
+    for (const url of controlUrls) secureUrl(url, 'SANDGLASS_CONTROL_URL')
     this.#replicas = new Replicas(controlUrls)
     this.#feeds = new Replicas(controlUrls)
-    this.#headers = { authorization: `Bearer ${gatewayToken}` }
-    this.#questions = new Map(controlUrls.map((url) => [url, jsonQuestion(new URL('/internal/v1/access', url), this.#headers)]))
+    this.#agent = controlPlaneAgent(identity, { keepAlive: false })
+    this.#questions = new Map(controlUrls.map((url) => [url, jsonQuestion(new URL('/internal/v1/access', url), identity)]))
   }
 
   access(question: AccessQuestion): Promise<Access> {
@@ -71,7 +75,7 @@ export class HttpControlClient implements ControlClient {
     const problem = parseProblem(value)
     if (problem?.code === 'sandbox_not_found')
       throw new CodedError('sandbox_not_found', `There is no sandbox ${question.sandbox_id}. ${ERRORS.sandbox_not_found.next}`)
-    // The control plane says this of the client's key; of the gateway's own token it says `forbidden`.
+    // The control plane says this of the client's key; of the gateway's own certificate it has words of its own.
     if (problem?.code === 'unauthenticated') throw new CodedError('unauthenticated')
     throw unreachable(new Error(`the control plane answered ${status} ${problem?.code ?? ''}`))
   }
@@ -100,9 +104,9 @@ export class HttpControlClient implements ControlClient {
     heard()
     const base = this.#feeds.current
     try {
-      const response = await fetch(new URL('/internal/v1/feed', base), { headers: this.#headers, signal: stop })
-      if (!response.ok || response.body === null) throw new Error(`the feed answered ${response.status}`)
-      for await (const line of lines(response.body)) {
+      const response = await this.#open(new URL('/internal/v1/feed', base), stop)
+      if (response.statusCode !== 200) throw new Error(`the feed answered ${response.statusCode}`)
+      for await (const line of lines(response)) {
         heard()
         if (line !== '') yield feedEvent.parse(JSON.parse(line))
       }
@@ -111,5 +115,14 @@ export class HttpControlClient implements ControlClient {
       // However it ended, the next one is with another replica: this one may be about to stop.
       this.#feeds.failed(base)
     }
+  }
+
+  #open(url: URL, signal: AbortSignal): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      const asked = request(url, { agent: this.#agent(), signal })
+      asked.once('response', resolve)
+      asked.on('error', reject)
+      asked.end()
+    })
   }
 }

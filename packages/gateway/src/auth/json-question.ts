@@ -2,9 +2,10 @@
  * A question in JSON to one server, over connections that are kept. Node.js' own client, because the first command in a sandbox waits for one of these
  * questions and `fetch` takes more than twice the CPU for each.
  */
-import { Agent, type IncomingMessage, request as plainRequest } from 'node:http'
-import { Agent as TlsAgent, request as tlsRequest } from 'node:https'
+import type { IncomingMessage } from 'node:http'
+import { type Agent, request as openRequest } from 'node:https'
 import { text } from 'node:stream/consumers'
+import { controlPlaneAgent, type OwnIdentity } from '@sandglass/identity'
 
 /**
  * A burst of first commands asks as many questions at once; more connections than this cost more than they bring. One that nobody needs is closed before
@@ -21,15 +22,14 @@ export type JsonAnswer = { readonly status: number; readonly value: unknown }
  */
 export type JsonQuestion = (body: unknown, timeoutMs: number, over: 'kept' | 'own', stop: AbortSignal) => Promise<JsonAnswer>
 
-export function jsonQuestion(url: URL, headers: Readonly<Record<string, string>>): JsonQuestion {
-  const isTls = url.protocol === 'https:'
-  const kept = isTls ? new TlsAgent(AGENT) : new Agent(AGENT)
-  const open = isTls ? tlsRequest : plainRequest
+export function jsonQuestion(url: URL, identity: OwnIdentity): JsonQuestion {
+  const kept = controlPlaneAgent(identity, AGENT)
+  const own = controlPlaneAgent(identity, { keepAlive: false })
 
-  function post(body: string, agent: Agent | false, signal: AbortSignal): Promise<IncomingMessage> {
+  function post(body: string, agent: Agent, signal: AbortSignal): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
-      const length = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
-      const request = open(url, { method: 'POST', agent, signal, headers: { ...headers, ...length } })
+      const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
+      const request = openRequest(url, { method: 'POST', agent, signal, headers })
       request.once('response', resolve)
       request.on('error', reject)
       request.end(body)
@@ -38,7 +38,7 @@ export function jsonQuestion(url: URL, headers: Readonly<Record<string, string>>
 
   return async (body, timeoutMs, over, stop) => {
     const signal = AbortSignal.any([stop, AbortSignal.timeout(timeoutMs)])
-    const response = await post(JSON.stringify(body), over === 'kept' ? kept : false, signal)
+    const response = await post(JSON.stringify(body), over === 'kept' ? kept() : own(), signal)
     return { status: response.statusCode ?? 0, value: JSON.parse(await text(response)) }
   }
 }

@@ -182,7 +182,7 @@ export class GuestClient {
 
   /** A host agent that was started again has another address; nothing was sent yet, so this is safe for every request. */
   async #open(route: Route, request: GuestRequest, body: Uint8Array | BodyPump | undefined): Promise<ClientHttp2Stream> {
-    const ask = ({ data_plane_url, generation }: Route) => this.#pool.request(data_plane_url, this.#headers(generation, request, body), body === undefined)
+    const ask = (route: Route) => this.#pool.request(route, this.#headers(route.generation, request, body), body === undefined)
     try {
       return await ask(route)
     } catch (error) {

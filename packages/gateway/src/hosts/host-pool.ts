@@ -1,5 +1,5 @@
 /**
- * Sessions to host agents, by their address.
+ * Sessions to host agents, by their id and address.
  *
  * One session carries many streams; another is opened when the present ones are busy, up to a small number, so that one sandbox with
  * many slow streams does not take the streams of its neighbours on that host. A session that ended is replaced at the next request.
@@ -7,7 +7,7 @@
 import type { ClientHttp2Stream, OutgoingHttpHeaders } from 'node:http2'
 import { CodedError } from '@sandglass/contract'
 import type { World } from '../world.ts'
-import type { HostConnector } from './host-connection.ts'
+import type { HostAddress, HostConnector } from './host-connection.ts'
 import { HostSession } from './host-session.ts'
 
 const SESSIONS_PER_HOST = 8
@@ -23,14 +23,17 @@ export class HostPool {
   constructor(connector: HostConnector, world: World) {
     this.#connector = connector
     this.#world = world
+    connector.onReplaced(() => {
+      for (const sessions of this.#sessions.values()) for (const session of sessions) session.finish()
+    })
     world.metrics.from('sandglass_gateway_host_sessions', () => [...this.#sessions.values()].reduce((sum, sessions) => sum + sessions.size, 0))
   }
 
   /** @throws CodedError `unavailable`, `overloaded`; then nothing was sent */
-  async request(url: string, headers: OutgoingHttpHeaders, endStream: boolean): Promise<ClientHttp2Stream> {
+  async request(address: HostAddress, headers: OutgoingHttpHeaders, endStream: boolean): Promise<ClientHttp2Stream> {
     let cause: unknown
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-      const session = this.#choose(url)
+      const session = this.#choose(address)
       await session.ready
       try {
         return session.request(headers, endStream)
@@ -48,9 +51,10 @@ export class HostPool {
     this.#sessions.clear()
   }
 
-  #choose(url: string): HostSession {
-    const sessions = this.#sessions.get(url) ?? new Set()
-    this.#sessions.set(url, sessions)
+  #choose(address: HostAddress): HostSession {
+    const key = `${address.host_id} ${address.data_plane_url}`
+    const sessions = this.#sessions.get(key) ?? new Set()
+    this.#sessions.set(key, sessions)
     let best: HostSession | undefined
     for (const session of sessions) {
       if (session.isUsable && (best === undefined || session.openStreams < best.openStreams)) best = session
@@ -59,15 +63,15 @@ export class HostPool {
       if (best.openStreams < best.capacity) return best
       throw new CodedError('overloaded', 'The host of this sandbox has as many open streams as it takes.')
     }
-    const session = new HostSession(url, this.#connector, this.#world, (closed) => this.#forget(url, closed))
+    const session = new HostSession(address, this.#connector, this.#world, (closed) => this.#forget(key, closed))
     sessions.add(session)
     this.#world.metrics.count('sandglass_gateway_host_sessions_opened_total')
     return session
   }
 
-  #forget(url: string, session: HostSession): void {
-    const sessions = this.#sessions.get(url)
+  #forget(key: string, session: HostSession): void {
+    const sessions = this.#sessions.get(key)
     sessions?.delete(session)
-    if (sessions?.size === 0) this.#sessions.delete(url)
+    if (sessions?.size === 0) this.#sessions.delete(key)
   }
 }

@@ -1,8 +1,9 @@
 /** One HTTP/2 session to a host agent: connects within a bound, is pinged, and says when it takes no more requests. */
 import type { ClientHttp2Session, ClientHttp2Stream, OutgoingHttpHeaders } from 'node:http2'
 import { CodedError } from '@sandglass/contract'
+import { reasonOf } from '../log.ts'
 import type { World } from '../world.ts'
-import type { HostConnector } from './host-connection.ts'
+import type { HostAddress, HostConnector } from './host-connection.ts'
 
 const CONNECT_TIMEOUT_MS = 3_000
 const PING_PERIOD_MS = 5_000
@@ -14,16 +15,18 @@ export class HostSession {
   /** Resolves when requests can be made. @throws CodedError `unavailable` */
   readonly ready: Promise<void>
   readonly #session: ClientHttp2Session
+  readonly #hostId: string
   readonly #connector: HostConnector
   readonly #world: World
   #isUsable = true
   #openStreams = 0
   #cancelTimer: () => void = () => undefined
 
-  constructor(url: string, connector: HostConnector, world: World, onClosed: (session: HostSession) => void) {
+  constructor(address: HostAddress, connector: HostConnector, world: World, onClosed: (session: HostSession) => void) {
+    this.#hostId = address.host_id
     this.#connector = connector
     this.#world = world
-    this.#session = connector.open(url)
+    this.#session = connector.open(address.data_plane_url)
     this.#session.on('goaway', () => {
       this.#isUsable = false
     })
@@ -55,7 +58,7 @@ export class HostSession {
 
   /** @throws Error when the session can take no request any more; then nothing was sent */
   request(headers: OutgoingHttpHeaders, endStream: boolean): ClientHttp2Stream {
-    const stream = this.#session.request({ ...headers, ...this.#connector.headers }, { endStream })
+    const stream = this.#session.request(headers, { endStream })
     this.#openStreams += 1
     stream.once('close', () => {
       this.#openStreams -= 1
@@ -66,6 +69,12 @@ export class HostSession {
   /** Takes no more requests; those that are open go on. */
   retire(): void {
     this.#isUsable = false
+  }
+
+  /** Closes it when the requests that are open are over. */
+  finish(): void {
+    this.retire()
+    this.#session.close()
   }
 
   /** Cuts it, and with it all its streams. */
@@ -88,6 +97,15 @@ export class HostSession {
       })
       this.#session.once('close', fail)
       this.#session.once('connect', () => {
+        try {
+          this.#connector.judge(this.#session, this.#hostId)
+        } catch (error) {
+          cause = error
+          this.#world.log('warn', 'host_refused', { host: this.#hostId, reason: reasonOf(error) })
+          fail()
+          this.destroy()
+          return
+        }
         this.#cancelTimer()
         this.#schedulePing()
         resolve()

@@ -1,10 +1,12 @@
 /** A gateway between a scripted control plane and a host, ready to be asked. */
 import { LIMITS } from '@sandglass/contract'
+import type { PeerRefused } from '@sandglass/identity'
 import type { Tracing } from '@sandglass/telemetry'
-import { createGateway, type Gateway, HttpControlClient, silentLog, systemWorld, tokenConnector, type World } from '../../src/index.ts'
-import { GATEWAY_TOKEN, ScriptedControlPlane, type ScriptedKey } from './control-plane.ts'
+import type { Certified, TestAuthority } from '@sandglass/testkit'
+import { createGateway, type Gateway, HttpControlClient, identityConnector, silentLog, systemWorld, type World } from '../../src/index.ts'
+import { GATEWAY, ScriptedControlPlane, type ScriptedKey } from './control-plane.ts'
 import { GuestProcess } from './guest-process.ts'
-import { guestScript, type HostScript, ScriptedHost } from './host.ts'
+import { guestScript, HOST_ID, type HostScript, ScriptedHost } from './host.ts'
 import { type Connect, SessionClient } from './session-client.ts'
 
 export const SANDBOX = 'sbl1abcdefghijklmnop'
@@ -18,6 +20,8 @@ type BenchOptions = {
   /** Waits that are longer than this stay as they are; absent: none does. */
   readonly shortensUpToMs?: number
   readonly tracing?: Tracing
+  /** Whose certificate the host shows. */
+  readonly certified?: Certified & { readonly by?: TestAuthority }
   /** No timer of the gateway ever fires. */
   readonly isTimeless?: boolean
   /** Waits of exactly `ms` take `shortMs`. */
@@ -35,9 +39,12 @@ export class Bench implements AsyncDisposable {
   readonly key: ScriptedKey
   readonly url: string
   generation = 3
+  /** Hosts that were not who they should have been. */
+  readonly refusals: PeerRefused[]
   guest: GuestProcess | undefined
 
-  private constructor(control: ScriptedControlPlane, host: ScriptedHost, gateway: Gateway, url: string) {
+  private constructor(control: ScriptedControlPlane, host: ScriptedHost, gateway: Gateway, url: string, refusals: PeerRefused[]) {
+    this.refusals = refusals
     this.control = control
     this.host = host
     this.gateway = gateway
@@ -47,22 +54,23 @@ export class Bench implements AsyncDisposable {
 
   static async scripted(
     script: HostScript,
-    { origins = [], shortenMs, shortensUpToMs = Number.POSITIVE_INFINITY, tracing, isTimeless = false, hurries }: BenchOptions = {},
+    { origins = [], shortenMs, shortensUpToMs = Number.POSITIVE_INFINITY, tracing, isTimeless = false, hurries, certified }: BenchOptions = {},
   ): Promise<Bench> {
     const control = new ScriptedControlPlane()
     const controlUrl = await control.listen()
-    const host = await ScriptedHost.start(script)
+    const host = await ScriptedHost.start(script, certified)
+    const refusals: PeerRefused[] = []
     const real = systemWorld(silentLog, tracing)
     const timed: World = isTimeless ? { ...real, timer: () => () => undefined } : real
     const world: World = hurries === undefined ? timed : { ...timed, timer: (ms, callback) => timed.timer(ms === hurries.ms ? hurries.shortMs : ms, callback) }
     const gateway = createGateway({
-      control: new HttpControlClient([controlUrl], GATEWAY_TOKEN),
-      hosts: tokenConnector(GATEWAY_TOKEN),
+      control: new HttpControlClient([controlUrl], GATEWAY),
+      hosts: identityConnector(GATEWAY, { note: (refused) => refusals.push(refused) }),
       allowedOrigins: new Set(origins),
       world: shortenMs === undefined ? world : shortened(world, shortenMs, shortensUpToMs),
     })
     const port = await gateway.listen('127.0.0.1', 0)
-    const bench = new Bench(control, host, gateway, `http://127.0.0.1:${port}`)
+    const bench = new Bench(control, host, gateway, `http://127.0.0.1:${port}`, refusals)
     bench.route()
     return bench
   }
@@ -79,7 +87,7 @@ export class Bench implements AsyncDisposable {
 
   /** Tells the control plane where the sandbox is now. */
   route(validForMs = 30_000): void {
-    const route = { host_id: `ho${'a'.repeat(16)}`, data_plane_url: this.host.url, generation: this.generation, epoch: 1, valid_for_ms: validForMs }
+    const route = { host_id: HOST_ID, data_plane_url: this.host.url, generation: this.generation, epoch: 1, valid_for_ms: validForMs }
     this.control.sandboxes.set(SANDBOX, { status: 'ready', route })
   }
 

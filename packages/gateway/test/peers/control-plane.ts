@@ -1,6 +1,7 @@
 /** A control plane's internal API, scripted: who may reach what, and a feed that can be written to, silenced and cut. */
 import { createHash, randomBytes } from 'node:crypto'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type Server } from 'node:https'
 import {
   type Access,
   type AccessQuestion,
@@ -11,11 +12,12 @@ import {
   type Route,
   type SandboxStatus,
 } from '@sandglass/contract'
+import { TEST_AUTHORITY } from '@sandglass/testkit'
 
 const question = parserOf(AccessQuestionSchema)
 const HEARTBEAT_MS = 200
 
-export const GATEWAY_TOKEN = 'gateway-token-of-this-test'
+export const GATEWAY = TEST_AUTHORITY.identity({ role: 'gateway', name: 'test' })
 
 export type ScriptedKey = { readonly text: string; readonly id: string; role: Role; revoked: boolean }
 export type ScriptedSandbox = { status: SandboxStatus; route: Route | null }
@@ -33,7 +35,7 @@ export class ScriptedControlPlane {
   readonly #heartbeat: NodeJS.Timeout
 
   constructor() {
-    this.#server = createServer((request, response) => void this.#handle(request, response))
+    this.#server = createServer(TEST_AUTHORITY.server({ role: 'control-plane', name: 'scripted' }), (request, response) => void this.#handle(request, response))
     this.#heartbeat = setInterval(() => this.emit({ type: 'heartbeat' }), HEARTBEAT_MS)
   }
 
@@ -41,7 +43,7 @@ export class ScriptedControlPlane {
     await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve))
     const address = this.#server.address()
     if (address === null || typeof address === 'string') throw new Error('no address')
-    return `http://127.0.0.1:${address.port}`
+    return `https://127.0.0.1:${address.port}`
   }
 
   addKey(role: Role): ScriptedKey {
@@ -84,8 +86,7 @@ export class ScriptedControlPlane {
     }
     const chunks: Uint8Array[] = []
     for await (const chunk of request) chunks.push(chunk)
-    if (request.headers.authorization !== `Bearer ${GATEWAY_TOKEN}`) problem(response, 403, 'forbidden')
-    else if (request.url === '/internal/v1/feed') this.#openFeed(response)
+    if (request.url === '/internal/v1/feed') this.#openFeed(response)
     else this.#answerAccess(question.parse(JSON.parse(Buffer.concat(chunks).toString())), response)
   }
 

@@ -1,6 +1,6 @@
-/** A host agent's data plane: HTTP/2 over TCP, with a script in place of what is behind it, or a real guest. */
-import { createServer, type Http2Server, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
-import { GATEWAY_TOKEN } from './control-plane.ts'
+/** A host agent's data plane: HTTP/2 over TLS, with a script in place of what is behind it, or a real guest. */
+import { createSecureServer, type Http2SecureServer, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
+import { type Certified, TEST_AUTHORITY, type TestAuthority } from '@sandglass/testkit'
 import type { GuestProcess } from './guest-process.ts'
 
 export type HostRequest = {
@@ -13,6 +13,8 @@ export type HostRequest = {
   readonly generation: number
 }
 
+export const HOST_ID = `ho${'a'.repeat(16)}`
+
 export type HostScript = (request: HostRequest) => void
 
 export class ScriptedHost implements AsyncDisposable {
@@ -20,11 +22,12 @@ export class ScriptedHost implements AsyncDisposable {
   readonly requests: HostRequest[] = []
   readonly sessions = new Set<ServerHttp2Session>()
   sessionsOpened = 0
-  readonly #server: Http2Server
+  readonly #server: Http2SecureServer
 
-  private constructor(script: HostScript) {
+  private constructor(script: HostScript, certified: Certified & { readonly by?: TestAuthority }) {
     this.script = script
-    this.#server = createServer({
+    this.#server = createSecureServer({
+      ...(certified.by ?? TEST_AUTHORITY).server(certified),
       settings: { initialWindowSize: 1 << 20, maxConcurrentStreams: 1_024 },
       maxSessionMemory: 256,
       streamResetBurst: 100_000,
@@ -39,8 +42,9 @@ export class ScriptedHost implements AsyncDisposable {
     this.#server.on('stream', (stream, headers) => this.#accept(stream, headers))
   }
 
-  static async start(script: HostScript): Promise<ScriptedHost> {
-    const host = new ScriptedHost(script)
+  /** @param certified whose certificate it shows; default: of the host that routes name */
+  static async start(script: HostScript, certified: Certified & { readonly by?: TestAuthority } = { role: 'host', name: HOST_ID }): Promise<ScriptedHost> {
+    const host = new ScriptedHost(script, certified)
     await new Promise<void>((resolve) => host.#server.listen(0, '127.0.0.1', resolve))
     return host
   }
@@ -48,7 +52,7 @@ export class ScriptedHost implements AsyncDisposable {
   get url(): string {
     const address = this.#server.address()
     if (address === null || typeof address === 'string') throw new Error('no address')
-    return `http://127.0.0.1:${address.port}`
+    return `https://127.0.0.1:${address.port}`
   }
 
   cut(): void {
@@ -63,7 +67,7 @@ export class ScriptedHost implements AsyncDisposable {
   #accept(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
     stream.on('error', () => undefined)
     const match = /^\/sandboxes\/([a-z0-9]+)\/generations\/([0-9]+)(\/.*)$/.exec(headers[':path'] ?? '')
-    if (headers.authorization !== `Bearer ${GATEWAY_TOKEN}` || match === null) {
+    if (match === null) {
       refuse(stream, 401, 'unauthenticated')
       return
     }

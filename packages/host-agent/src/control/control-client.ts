@@ -24,6 +24,7 @@ import {
   RenewedLeaseSchema,
   type Replicas,
 } from '@sandglass/contract'
+import { controlPlaneAgent, type OwnIdentity, secureUrl } from '@sandglass/identity'
 import { httpDialler } from './http-dialler.ts'
 import { splitLines } from './line-splitter.ts'
 
@@ -50,19 +51,19 @@ export type ControlClient = {
 /** What says nothing of the question: another replica may answer it. */
 const OF_ONE_REPLICA: ReadonlySet<string> = new Set(['unavailable', 'overloaded', 'internal'])
 
-/** @param token read for each request, so that a rotated one is taken up */
-export function controlClient(replicas: Replicas, token: () => Promise<string>): ControlClient {
-  const dial = httpDialler()
+/** @param replicas of their listeners for machines @throws CodedError `invalid_request` when one is not TLS */
+export function controlClient(replicas: Replicas, identity: OwnIdentity): ControlClient {
+  for (const url of replicas.inTurn()) secureUrl(url, 'SANDGLASS_CONTROL_URL')
+  const dial = httpDialler(controlPlaneAgent(identity, { keepAlive: true }))
 
   async function send(
     base: string,
     path: string,
     request: { headers: Readonly<Record<string, string>>; body?: string; signal: AbortSignal },
   ): Promise<IncomingMessage> {
-    const headers = { ...request.headers, authorization: `Bearer ${await token()}` }
     let response: IncomingMessage
     try {
-      response = await dial(new URL(`${base}/internal/v1/hosts${path}`), { ...request, headers })
+      response = await dial(new URL(`${base}/internal/v1/hosts${path}`), request)
     } catch (cause) {
       throw new CodedError('unavailable', `The control plane cannot be reached: ${causeOf(cause)}`, { cause })
     }

@@ -2,8 +2,8 @@
  * Requests to one server over connections that are kept. Node.js' own client, because a start waits for one of these requests and `fetch` takes
  * about half a millisecond more for each. What is sent must be safe to repeat: it is, once, when a kept connection turns out to be gone.
  */
-import { Agent, type IncomingMessage, request as plainRequest } from 'node:http'
-import { Agent as TlsAgent, request as tlsRequest } from 'node:https'
+import type { IncomingMessage } from 'node:http'
+import { type Agent, request as openRequest } from 'node:https'
 
 export type HttpRequest = {
   readonly headers: Readonly<Record<string, string>>
@@ -16,10 +16,8 @@ export type HttpRequest = {
 /** The answer's head; no redirect is followed. @throws Error when there is no answer, the signal's reason when it fires */
 export type HttpDialler = (url: URL, request: HttpRequest) => Promise<IncomingMessage>
 
-export function httpDialler(): HttpDialler {
-  const plain = new Agent({ keepAlive: true })
-  const tls = new TlsAgent({ keepAlive: true })
-
+/** @param agent of the next request */
+export function httpDialler(agent: () => Agent): HttpDialler {
   function dial(url: URL, { headers, body, signal }: HttpRequest, mayRepeat: boolean): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const options = {
@@ -27,7 +25,7 @@ export function httpDialler(): HttpDialler {
         headers: { ...headers, ...(body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }) },
         signal,
       }
-      const request = url.protocol === 'https:' ? tlsRequest(url, { ...options, agent: tls }) : plainRequest(url, { ...options, agent: plain })
+      const request = openRequest(url, { ...options, agent: agent() })
       let answered = false
       request.once('response', (response) => {
         answered = true

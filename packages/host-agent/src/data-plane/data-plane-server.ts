@@ -1,18 +1,27 @@
 /**
- * The data plane: gateways come here with requests for guests, over HTTP/2 on loopback.
+ * The data plane: gateways come here with requests for guests, over HTTP/2 and TLS, and show that they are gateways by their certificates. Any gateway of the
+ * installation may come; which sandbox it may reach is what the control plane has told it.
  *
  * guard: conn.gen. A request names the generation it is meant for; it goes through only to the runtime of exactly that generation.
  */
 
 import { once } from 'node:events'
-import { createServer, type Http2Server, type Http2Session, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
+import {
+  createSecureServer,
+  type Http2SecureServer,
+  type Http2Session,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2'
 import type { AddressInfo } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import { CodedError, ERRORS, LIMITS, PROBLEM_MEDIA_TYPE, problemOf } from '@sandglass/contract'
 import type { SandboxUsage } from '@sandglass/contract/usage'
+import { type OwnIdentity, PeerRefused, type RefusalReporter, requirePeer, serverOptions } from '@sandglass/identity'
 import type { OpenSpan, Tracing } from '@sandglass/telemetry'
 import type { GuestChannel } from '../guest/guest-channel.ts'
 import { type Log, reasonOf } from '../log.ts'
-import type { GatewayToken } from './gateway-token.ts'
 import { type GuestTarget, parseTarget } from './guest-route.ts'
 import { headersToGuest, lengthOf } from './header-filter.ts'
 import { pipeRequest } from './pipe-request.ts'
@@ -25,6 +34,7 @@ const HEADER_PAIRS = 64
 /** A gateway resets a stream for each cancelled follower. */
 const RESETS_IN_A_BURST = 20_000
 const RESETS_PER_SECOND = 2_000
+const STRANGER_MS = 2_000
 const RETRY_AFTER_SECONDS = '1'
 
 /** The part of a guest's path that no client chose. */
@@ -33,7 +43,9 @@ const KIND_OF_PATH = /^\/v1\/[a-z]+/
 const COMMAND = /^\/v1\/(exec|processes)(\?|$)/
 
 export type DataPlaneWorld = {
-  readonly token: GatewayToken
+  readonly identity: OwnIdentity
+  /** Where those who are no gateways are told. */
+  readonly refusals: Pick<RefusalReporter, 'note'>
   /** The channel of a runtime. @throws CodedError `sandbox_not_found`, `stale_generation`, `sandbox_not_ready`, `sandbox_ended` */
   route(target: GuestTarget): GuestChannel
   /** Counted by this host. @throws CodedError as `route` */
@@ -49,16 +61,18 @@ export type DataPlaneCounters = { requests: number; refused: number; broken: num
 export class DataPlaneServer {
   readonly counters: DataPlaneCounters = { requests: 0, refused: 0, broken: 0, bytesUp: 0, bytesDown: 0, streams: 0, sessions: 0 }
   readonly #world: DataPlaneWorld
-  readonly #server: Http2Server
+  readonly #server: Http2SecureServer
   readonly #sessions = new Set<ServerHttp2Session>()
-  readonly #strangers = new Set<Http2Session>()
+  /** Why those are refused who are no gateways. */
+  readonly #strangers = new Map<Http2Session, PeerRefused>()
   readonly #streamsOf = new Map<string, number>()
   readonly #commanded = new WeakSet<GuestChannel>()
   #url = ''
 
   constructor(world: DataPlaneWorld) {
     this.#world = world
-    this.#server = createServer({
+    this.#server = createSecureServer({
+      ...serverOptions(world.identity.pair),
       maxSessionMemory: SESSION_MEMORY_MB,
       maxHeaderListPairs: HEADER_PAIRS,
       streamResetBurst: RESETS_IN_A_BURST,
@@ -71,18 +85,20 @@ export class DataPlaneServer {
         maxFrameSize: FRAME_BYTES,
       },
     })
+    world.identity.onReplaced(() => this.#server.setSecureContext(serverOptions(world.identity.pair)))
     this.#server.on('session', (session) => this.#welcome(session))
     this.#server.on('sessionError', (error) => world.log.info('data_plane.session_failed', { reason: reasonOf(error) }))
     this.#server.on('stream', (stream, headers) => void this.#serve(stream, headers))
   }
 
-  /** @param port 0: one that is free @returns where gateways reach it */
-  async listen(host: string, port: number): Promise<string> {
-    this.#server.listen(port, host)
+  /** @param place port 0: one that is free; `advertised`: what gateways dial in place of the address @returns where gateways reach it */
+  async listen(place: { readonly address: string; readonly port: number; readonly advertised?: string | undefined }): Promise<string> {
+    this.#server.listen(place.port, place.address)
     await once(this.#server, 'listening')
     const address: AddressInfo | string | null = this.#server.address()
     if (address === null || typeof address === 'string') throw new Error('the data plane has no port')
-    this.#url = `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`
+    const host = place.advertised ?? place.address
+    this.#url = `https://${host.includes(':') ? `[${host}]` : host}:${address.port}`
     return this.#url
   }
 
@@ -101,8 +117,8 @@ export class DataPlaneServer {
 
   #welcome(session: ServerHttp2Session): void {
     if (this.#sessions.size >= LIMITS.dataPlaneSessions) {
-      // Whoever has shown no token makes room, so that idle strangers cannot keep gateways out.
-      const [stranger] = this.#strangers
+      // Who is no gateway makes room, so that idle strangers cannot keep gateways out.
+      const [stranger] = this.#strangers.keys()
       stranger?.destroy()
       if (stranger === undefined) {
         session.destroy()
@@ -110,7 +126,8 @@ export class DataPlaneServer {
       }
     }
     this.#sessions.add(session)
-    this.#strangers.add(session)
+    const refusal = this.#judge(session)
+    if (refusal !== undefined) this.#strangers.set(session, refusal)
     this.counters.sessions = this.#sessions.size
     session.setLocalWindowSize(SESSION_WINDOW_BYTES)
     session.on('error', () => session.destroy())
@@ -121,6 +138,26 @@ export class DataPlaneServer {
     })
   }
 
+  /** A gateway's session ends with the certificate that opened it: gracefully, its requests come to their end. */
+  #judge(session: ServerHttp2Session): PeerRefused | undefined {
+    const { identity, refusals } = this.#world
+    const { socket } = session
+    try {
+      const peer = identity.check(socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined)
+      requirePeer(peer, 'gateway')
+      const end = setTimeout(() => session.close(), Math.max(0, peer.notAfterMs + LIMITS.certificateToleranceMs - identity.wallMs()))
+      end.unref()
+      session.once('close', () => clearTimeout(end))
+      return undefined
+    } catch (error) {
+      if (!(error instanceof PeerRefused)) throw error
+      refusals.note(error, socket.remoteAddress)
+      // For one answer that says why.
+      session.setTimeout(STRANGER_MS, () => session.destroy())
+      return error
+    }
+  }
+
   async #serve(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): Promise<void> {
     stream.on('error', () => {})
     this.counters.requests += 1
@@ -129,8 +166,8 @@ export class DataPlaneServer {
     let span: OpenSpan | undefined
     let firstCommandEnds: (() => void) | undefined
     try {
-      this.#world.token.check(headers.authorization)
-      if (stream.session !== undefined) this.#strangers.delete(stream.session)
+      const refusal = stream.session === undefined ? undefined : this.#strangers.get(stream.session)
+      if (refusal !== undefined) throw refusal
       const target = parseTarget(method, headers[':path'] ?? '/')
       span = this.#openSpan(method, target, headers['traceparent'])
       done = this.#count(target.sandbox)

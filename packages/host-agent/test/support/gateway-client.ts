@@ -1,7 +1,8 @@
-/** A gateway for tests: HTTP/2 to the data plane with the token. */
+/** A gateway for tests: HTTP/2 to the data plane with a certificate. */
 import { type ClientHttp2Session, connect, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http2'
 import { GuestFrameDecoder } from '@sandglass/contract'
-import { GATEWAY_TOKEN } from './installation.ts'
+import { type KeyAndCertificate, TLS_CONTEXT } from '@sandglass/identity'
+import { TEST_AUTHORITY } from '@sandglass/testkit'
 
 export type Answer = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly trailers: IncomingHttpHeaders; readonly body: Buffer }
 
@@ -9,14 +10,21 @@ export class GatewayClient {
   readonly session: ClientHttp2Session
   readonly prefix: string
 
-  constructor(url: string, sandbox: string, generation: number) {
-    this.session = connect(url, { maxSessionMemory: 512, settings: { initialWindowSize: 1024 * 1024 } })
+  /** @param own its certificate and key; empty: none. Default: of a gateway */
+  constructor(url: string, sandbox: string, generation: number, own: Partial<KeyAndCertificate> = TEST_AUTHORITY.pair({ role: 'gateway', name: 'test' })) {
+    this.session = connect(url, {
+      ...TLS_CONTEXT,
+      ...own,
+      rejectUnauthorized: false,
+      maxSessionMemory: 512,
+      settings: { initialWindowSize: 1024 * 1024 },
+    })
     this.session.on('error', () => {})
     this.prefix = `/sandboxes/${sandbox}/generations/${generation}`
   }
 
   open(method: string, path: string, headers: OutgoingHttpHeaders = {}, endStream = false) {
-    return this.session.request({ ':method': method, ':path': `${this.prefix}${path}`, authorization: `Bearer ${GATEWAY_TOKEN}`, ...headers }, { endStream })
+    return this.session.request({ ':method': method, ':path': `${this.prefix}${path}`, ...headers }, { endStream })
   }
 
   send(method: string, path: string, body?: string | Buffer, headers: OutgoingHttpHeaders = {}): Promise<Answer> {

@@ -1,12 +1,13 @@
-/** An installation of its own for one test: directories, tokens, an id, and an agent in this process or in one of its own. */
+/** An installation of its own for one test: directories, a join token, an id, and an agent in this process or in one of its own. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DEFAULT_RESOURCES, newSandboxId, type RuntimeSpec } from '@sandglass/contract'
 import { noTracing } from '@sandglass/telemetry'
+import { TEST_AUTHORITY } from '@sandglass/testkit'
 import { inventory } from '../../../../tests/failure/leftovers.ts'
 import { type Agent, startAgent } from '../../src/agent.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -16,10 +17,9 @@ import { noFaults } from '../../src/faults/crash-point.ts'
 import { jsonLog, silentLog } from '../../src/log.ts'
 import type { AgentWorld } from '../../src/machine.ts'
 import { machineRoom } from '../../src/storage/free-space.ts'
-import { HOST_TOKEN, ScriptedControlPlane } from './scripted-control-plane.ts'
+import { ScriptedControlPlane } from './scripted-control-plane.ts'
 import { until } from './until.ts'
 
-export const GATEWAY_TOKEN = 'gateway-token-of-the-tests'
 const MAIN = join(import.meta.dirname, '../../src/main.ts')
 const CACHE = process.env['SANDGLASS_CACHE'] ?? '/var/cache/sandglass'
 
@@ -48,15 +48,12 @@ export class Installation {
   static async create(extra: Record<string, string> = {}): Promise<Installation> {
     const dir = await mkdtemp(join(tmpdir(), 'sgha-'))
     const plane = await ScriptedControlPlane.start()
-    const hostToken = join(dir, 'host.token')
-    const gatewaySha = join(dir, 'gateway.sha256')
-    await writeFile(hostToken, HOST_TOKEN, { mode: 0o600 })
-    await writeFile(gatewaySha, createHash('sha256').update(GATEWAY_TOKEN).digest('hex'), { mode: 0o600 })
+    const joinToken = join(dir, 'join.token')
+    await writeFile(joinToken, TEST_AUTHORITY.joinToken, { mode: 0o600 })
     await mkdir(join(dir, 'host'), { mode: 0o700 })
     const env = {
       SANDGLASS_CONTROL_URL: plane.url,
-      SANDGLASS_HOST_TOKEN_FILE: hostToken,
-      SANDGLASS_GATEWAY_TOKEN_SHA256_FILE: gatewaySha,
+      SANDGLASS_JOIN_TOKEN_FILE: joinToken,
       SANDGLASS_HOST_STATE_DIR: join(dir, 'host'),
       SANDGLASS_CACHE: CACHE,
       SANDGLASS_INSTALLATION: `t${randomBytes(5).toString('hex')}`,

@@ -1,16 +1,22 @@
 /**
- * A control plane for tests of the host agent: implements the host API over HTTP, signs what a test asks it to, keeps what it was told.
+ * A control plane for tests of the host agent: implements the host API over TLS, signs what a test asks it to, keeps what it was told.
  */
-import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type Server } from 'node:https'
+import { TLSSocket } from 'node:tls'
 import {
   type EndOrder,
   ERRORS,
   type ErrorCode,
   type HostReport,
   HostReportsSchema,
+  type JoinRequest,
+  JoinRequestSchema,
   LIMITS,
+  type PeerRefusal,
+  PeerRefusalsSchema,
   type PoolOrder,
   type PoolSpec,
   parserOf,
@@ -24,13 +30,15 @@ import {
   sha256Hex,
   signPayload,
 } from '@sandglass/contract'
+import { TEST_AUTHORITY } from '@sandglass/testkit'
 import { until } from './until.ts'
 
 const register = parserOf(RegisterHostSchema)
 const renew = parserOf(RenewLeaseSchema)
 const reportsParser = parserOf(HostReportsSchema)
 
-export const HOST_TOKEN = 'host-token-of-the-tests'
+const joins = parserOf(JoinRequestSchema)
+const refusalsParser = parserOf(PeerRefusalsSchema)
 
 export class ScriptedControlPlane {
   readonly key: { id: string; privateKey: KeyObject; publicKey: KeyObject }
@@ -47,6 +55,11 @@ export class ScriptedControlPlane {
   renewals = 0
   /** A ticket lives for `LIMITS.ticketTerms` of them. */
   renewPeriodMs: number = LIMITS.renewPeriodMs
+  joins = 0
+  /** Of the host that joined. */
+  hostId = ''
+  /** What the host has refused. */
+  readonly refusals: PeerRefusal[] = []
   epoch = 0
   seq = 0
   boot = ''
@@ -57,7 +70,7 @@ export class ScriptedControlPlane {
   constructor() {
     const { privateKey, publicKey } = generateKeyPairSync('ed25519')
     this.key = { id: 'k1', privateKey, publicKey }
-    this.#server = createServer((request, response) => void this.#answer(request, response))
+    this.#server = createServer(TEST_AUTHORITY.server({ role: 'control-plane', name: 'scripted' }), (request, response) => void this.#answer(request, response))
   }
 
   static async start(): Promise<ScriptedControlPlane> {
@@ -66,7 +79,7 @@ export class ScriptedControlPlane {
     await once(plane.#server, 'listening')
     const address = plane.#server.address()
     if (address === null || typeof address === 'string') throw new Error('no port')
-    plane.#url = `http://127.0.0.1:${address.port}`
+    plane.#url = `https://127.0.0.1:${address.port}`
     return plane
   }
 
@@ -166,8 +179,9 @@ export class ScriptedControlPlane {
       request.socket.destroy()
       return
     }
-    if (request.headers.authorization !== `Bearer ${HOST_TOKEN}`) return problem(response, 'unauthenticated')
     const path = request.url ?? ''
+    const certificate = request.socket instanceof TLSSocket ? request.socket.getPeerX509Certificate() : undefined
+    if (certificate === undefined && path !== '/internal/v1/join') return problem(response, 'certificate_required')
     if (request.method === 'GET' && path.includes('/watch')) {
       response.writeHead(200, { 'content-type': 'application/x-ndjson' })
       response.write('{"type":"synced"}\n')
@@ -178,9 +192,23 @@ export class ScriptedControlPlane {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
     const body: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
-    if (path.endsWith('/register')) this.#register(register.parse(body), response)
+    if (path.endsWith('/join')) this.#join(joins.parse(body), response)
+    else if (path.endsWith('/certificates')) json(response, TEST_AUTHORITY.issued('host', this.hostId, certificate?.publicKey ?? this.key.publicKey))
+    else if (path.endsWith('/refusals')) this.#refusals(refusalsParser.parse(body).items, response)
+    else if (path.endsWith('/register')) this.#register(register.parse(body), response)
     else if (path.endsWith('/renew')) this.#renew(renew.parse(body), response)
     else this.#report(reportsParser.parse(body).items, response)
+  }
+
+  #join({ name, public_key_pem }: JoinRequest, response: ServerResponse): void {
+    this.joins += 1
+    this.hostId = name
+    json(response, TEST_AUTHORITY.issued('host', name, createPublicKey(public_key_pem)))
+  }
+
+  #refusals(items: readonly PeerRefusal[], response: ServerResponse): void {
+    this.refusals.push(...items)
+    response.writeHead(204).end()
   }
 
   #register(body: RegisterHost, response: ServerResponse): void {

@@ -3,7 +3,7 @@ export class DataPlaneServer {
   readonly counters = { requests: 0, open: 0 }
 
   async listen(): Promise<string> {
-    return 'http://data-plane.simulated'
+    return 'https://data-plane.simulated'
   }
 
   async close(): Promise<void> {}

@@ -32,8 +32,8 @@ export function runAgent(machine: Machine, reach: Reach): void {
 function configurationOf({ name, capacity, network }: Machine): Parameters<typeof startAgent>[0] {
   return {
     controlUrls: network.urls,
-    hostTokenFile: '/simulated/host.token',
-    gatewayTokenSha256File: '/simulated/gateway.token.sha256',
+    identityFile: '/simulated/identity.pem',
+    joinTokenFile: undefined,
     stateDir: '/simulated/host',
     runsc: '/simulated/runsc',
     guestAgent: '/simulated/guest-agent',
@@ -44,8 +44,7 @@ function configurationOf({ name, capacity, network }: Machine): Parameters<typeo
     installation: 'simulated',
     hostName: name,
     capacity: { vcpu: capacity.vcpu, memoryMb: capacity.memory_mb, diskGb: capacity.disk_gb },
-    dataPlaneHost: '127.0.0.1',
-    dataPlanePort: 0,
+    dataPlane: { address: '127.0.0.1', port: 0, advertised: undefined },
     healthPort: 0,
     reserve: { cpus: 0, memoryMb: 0, diskGb: 0 },
     fakeDriver: true,

@@ -22,14 +22,15 @@ const EDGES: Readonly<Record<string, string>> = {
   'host-agent/src/state/instance-lock.ts': edge('instance-lock.ts'),
   'host-agent/src/machine.ts': edge('machine.ts'),
   'host-agent/src/data-plane/data-plane-server.ts': edge('data-plane-server.ts'),
-  'host-agent/src/data-plane/gateway-token.ts': edge('gateway-token.ts'),
   'host-agent/src/data-plane/health-server.ts': edge('health-server.ts'),
+  'host-agent/src/control/host-identity.ts': edge('host-identity.ts'),
   'host-agent/src/control/http-dialler.ts': edge('http-dialler.ts'),
   'host-agent/src/guest/guest-channel.ts': edge('guest-channel.ts'),
   'host-agent/src/lifecycle/make-directories.ts': edge('make-directories.ts'),
   'host-agent/src/warden/warden-process.ts': edge('warden-process.ts'),
   'host-agent/src/warden/unenforced.ts': edge('unenforced.ts'),
   'host-agent/src/census/take-census.ts': edge('take-census.ts'),
+  'control-plane/src/identities/tls-peer.ts': edge('tls-peer.ts'),
 }
 
 /** Modules of Node.js, for the host agent alone. */

@@ -42,7 +42,7 @@ export class Network {
 
   /** Of every control plane. */
   get urls(): [string, ...string[]] {
-    const [first = '', ...others] = this.#replicas.map(({ name }) => `http://${name}`)
+    const [first = '', ...others] = this.#replicas.map(({ name }) => `https://${name}`)
     return [first, ...others]
   }
 

@@ -3,7 +3,6 @@ import { createHash, createPrivateKey, generateKeyPairSync } from 'node:crypto'
 import { join } from 'node:path'
 import { type Config, DEFAULT_RATES, DEFAULT_TIMING } from '@sandglass/control-plane/config'
 import { MEMORY_MB } from '../client/workload.ts'
-import { SIMULATED_HOST_TOKEN } from '../edges/files.ts'
 import { TEMPLATE } from '../host/machine.ts'
 
 export const KEYS = { owner: `sgk_${'o'.repeat(43)}`, operator: `sgk_${'p'.repeat(43)}` }
@@ -24,8 +23,6 @@ export function replicaConfig({ poolFloor }: { readonly poolFloor: number }): Co
     authorityKey: ticketKey,
     databaseUrl: 'postgresql://simulated',
     ticketKey,
-    hostTokenSha256: sha256(SIMULATED_HOST_TOKEN),
-    gatewayTokenSha256: sha256('no gateway is here'),
     bootstrapKeys: [
       { name: 'owner', role: 'owner', sha256: sha256(KEYS.owner) },
       { name: 'operator', role: 'operator', sha256: sha256(KEYS.operator) },

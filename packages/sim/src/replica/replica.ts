@@ -37,6 +37,7 @@ export class Replica {
   readonly #reach: (replica: Replica, point: CrashPoint) => Promise<void> | void
   #actor: Actor | undefined
   #app: FastifyInstance | undefined
+  #internal: FastifyInstance | undefined
   #hear: ((payload: string) => void) | undefined
   #gap: (() => void) | undefined
 
@@ -89,6 +90,7 @@ export class Replica {
     if (this.#actor?.alive !== true) return
     this.#world.note(this.name, 'is killed')
     this.#app = undefined
+    this.#internal = undefined
     this.#hear = undefined
     this.#actor.die()
   }
@@ -106,6 +108,12 @@ export class Replica {
     this.#actor.resume()
   }
 
+  /** Nothing is heard before both sides listen. */
+  #appOf({ url }: Request): FastifyInstance | undefined {
+    if (this.#app === undefined) return undefined
+    return url.startsWith('/internal/v1/hosts/') ? this.#internal : this.#app
+  }
+
   /** A notification of the database. */
   hear(payload: string, delayMs: number): void {
     this.#world.at(delayMs, this.#actor, 'a notification', () => this.#hear?.(payload))
@@ -118,7 +126,7 @@ export class Replica {
 
   /** @param answered undefined: the process ended meanwhile */
   handle(request: Request, answered: (answer: HandledAnswer | undefined) => void): void {
-    const [actor, app] = [this.#actor, this.#app]
+    const [actor, app] = [this.#actor, this.#appOf(request)]
     if (actor === undefined || app === undefined) {
       answered(undefined)
       return
@@ -139,7 +147,7 @@ export class Replica {
 
   /** An answer that goes on until one of both ends it. @returns ends it from the other side */
   stream(request: Request, listener: StreamListener): () => void {
-    const [actor, app] = [this.#actor, this.#app]
+    const [actor, app] = [this.#actor, this.#appOf(request)]
     if (actor === undefined || app === undefined) {
       listener.end()
       return () => undefined
@@ -192,7 +200,10 @@ export class Replica {
         notifications: ({ origin, bus }) => this.#notifications(origin, bus),
         listen: async (app, side) => {
           await app.ready()
-          if (side === 'internal') return `https://${this.name}`
+          if (side === 'internal') {
+            if (this.#actor === actor) this.#internal = app
+            return `https://${this.name}`
+          }
           if (this.#actor === actor) this.#app = app
           this.#world.note(this.name, 'listens')
           return `http://${this.name}`

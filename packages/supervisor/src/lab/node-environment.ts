@@ -4,10 +4,10 @@
  */
 import { join } from 'node:path'
 import { LIMITS } from '@sandglass/contract/limits'
-import type { Installation } from '../installation.ts'
+import { type Installation, paths } from '../installation.ts'
 import { type RoleName, roleEnvironment } from '../role-environment.ts'
 import { labPaths } from './paths.ts'
-import { apiUrls, gatewayUrls, type LabNode, type LabPlan, names, PORTS } from './plan.ts'
+import { apiUrls, gatewayUrls, internalUrls, type LabNode, type LabPlan, names, PORTS } from './plan.ts'
 
 type Environment = Readonly<Record<string, string>>
 
@@ -27,10 +27,15 @@ const OWN: Readonly<Record<RoleName, (plan: LabPlan, node: LabNode) => Environme
       SANDGLASS_TEMPLATES_DIR: templatesOf(plan),
     }
   },
-  gateway: () => ({}),
+  gateway: (plan, node) => ({
+    SANDGLASS_GATEWAY_NAME: node.name,
+    SANDGLASS_IDENTITY_FILE: join(labPaths.node(plan.home, node.name), 'identity', 'identity.pem'),
+    SANDGLASS_JOIN_TOKEN_FILE: paths.secret(plan.home, `${node.name}.join`),
+  }),
   'host-agent': (plan, node) => ({
     SANDGLASS_HOST_NAME: node.name,
     SANDGLASS_RUN_DIR: labPaths.runDirectory(plan.home, node.name),
+    SANDGLASS_JOIN_TOKEN_FILE: paths.secret(plan.home, `${node.name}.join`),
     SANDGLASS_HOST_STATE_DIR: join(labPaths.disk(plan.home, node.name), 'host'),
     SANDGLASS_DATA_PLANE_HOST: node.address,
     SANDGLASS_DATA_PLANE_PORT: String(PORTS.dataPlane),
@@ -56,7 +61,9 @@ export function installationOfNode(plan: LabPlan, node: LabNode): Installation {
     cache: plan.cache,
     code: plan.code,
     host: node.address,
-    ports: { api: PORTS.api, gateway: PORTS.gateway, hostHealth: PORTS.hostHealth },
+    ports: { api: PORTS.api, gateway: PORTS.gateway, hostHealth: PORTS.hostHealth, internal: PORTS.internal },
+    internalHost: node.address,
+    internalUrl: internalUrls(plan),
     apiUrl: apiUrls(plan),
     gatewayUrl: gatewayUrls(plan),
   }

@@ -42,7 +42,7 @@ const MOST: Readonly<Record<NodeKind, number>> = { postgres: 1, 'control-plane':
 const FIRST_ADDRESS: Readonly<Record<NodeKind, number>> = { postgres: 10, 'control-plane': 11, gateway: 21, 'host-agent': 101 }
 const SHORT_NAME: Readonly<Record<NodeKind, string>> = { postgres: 'postgres', 'control-plane': 'cp', gateway: 'gw', 'host-agent': 'h' }
 
-export const PORTS = { api: 7070, gateway: 7071, dataPlane: 7072, hostHealth: 7073, postgres: 5432 } as const
+export const PORTS = { api: 7070, gateway: 7071, dataPlane: 7072, hostHealth: 7073, internal: 7074, postgres: 5432 } as const
 
 export type LabPlace = { readonly id: string; readonly home: string; readonly cache: string; readonly code: string; readonly network: string }
 
@@ -86,6 +86,11 @@ const addressesOf = (plan: LabPlan, kind: NodeKind): string[] => plan.nodes.filt
 export const apiUrls = (plan: LabPlan): string =>
   addressesOf(plan, 'control-plane')
     .map((address) => `http://${address}:${PORTS.api}`)
+    .join(',')
+/** Of every control plane, as hosts and gateways take it. */
+export const internalUrls = (plan: LabPlan): string =>
+  addressesOf(plan, 'control-plane')
+    .map((address) => `https://${address}:${PORTS.internal}`)
     .join(',')
 export const gatewayUrls = (plan: LabPlan): string =>
   addressesOf(plan, 'gateway')

@@ -1,6 +1,6 @@
 /** What must be there before the first node of a lab starts. Done again it changes nothing. */
 import { createHash, randomBytes } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CodedError } from '@sandglass/contract/errors'
 import { type Owner, writeFileAtomic } from '../atomic-file.ts'
@@ -11,7 +11,7 @@ import { LogFile } from '../log-file.ts'
 import { ensureDatabase, type PostgresPlace } from '../postgres.ts'
 import { privilegedCommand, requireReach } from '../privileges.ts'
 import { type RoleName, roleEnvironment } from '../role-environment.ts'
-import { writeSecrets } from '../secrets.ts'
+import { type Machine, writeSecrets } from '../secrets.ts'
 import { ensureUser, SYSTEM_USERS, type SystemUser } from '../system-user.ts'
 import { mountDisk } from './disk.ts'
 import type { LabState } from './lab-state.ts'
@@ -74,7 +74,10 @@ export async function prepareLab(state: LabState): Promise<LabWorld> {
   const [first] = controlPlanes
   if (database === undefined || first === undefined) throw new CodedError('internal', 'The lab has no database or no control plane.')
   const installation = installationOfNode(plan, first)
-  writeSecrets(installation, { root: ROOT, api, gateway })
+  const machines = plan.nodes.flatMap(({ name, kind }): Machine[] =>
+    kind === 'host-agent' ? [{ name, role: 'host' }] : kind === 'gateway' ? [{ name, role: 'gateway' }] : [],
+  )
+  writeSecrets(installation, { root: ROOT, api, gateway }, machines)
   const password = databasePassword(plan, database, api)
   const view = openCodeView(SYSTEM_USERS.api, plan.code, process.execPath, paths.codeView(home))
   const postgres: PostgresPlace = {
@@ -94,6 +97,11 @@ export async function prepareLab(state: LabState): Promise<LabWorld> {
   if (plan.driver === 'fake') writeFakeTemplate(home)
   for (const node of plan.nodes) {
     mkdirSync(labPaths.node(home, node.name), { recursive: true, mode: 0o711 })
+    if (node.kind === 'gateway') {
+      const own = join(labPaths.node(home, node.name), 'identity')
+      mkdirSync(own, { recursive: true, mode: 0o700 })
+      chownSync(own, gateway.uid, gateway.gid)
+    }
     if (node.kind === 'host-agent') mountDisk(home, node.name, plan.driver)
   }
   const owners: Readonly<Record<RoleName, Owner>> = { postgres: owner, 'control-plane': api, gateway, 'host-agent': ROOT }

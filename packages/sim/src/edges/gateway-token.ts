@@ -1,2 +1,0 @@
-/** Nobody shows it: gateways are not part of the simulation. */
-export const loadGatewayToken = async (): Promise<undefined> => undefined
