@@ -76,6 +76,7 @@ function newState({ shape, env }: LabUpOptions, home: string): LabState {
     host: '127.0.0.1',
     internalHost: '127.0.0.1',
     ports: { api: PORTS.api, gateway: PORTS.gateway, hostHealth: 0, internal: 0 },
+  })
   // A runtime that starts at once needs no pool; who wants one says so.
   const usual: Record<string, string> = shape.driver === 'fake' ? { SANDGLASS_POOL_FLOOR: '0' } : {}
   const passed = Object.fromEntries(ALL_PASSED_ON.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])))
