@@ -46,8 +46,8 @@ export class PeerGate {
   watchOver(request: FastifyRequest, close: () => void): () => void {
     const { desk, wallMs } = this.#world
     const machine = machineOf(tlsPeer(request, this.#world))
-    const timer = setTimeout(close, Math.max(0, machine.notAfterMs + LIMITS.certificateToleranceMs - wallMs()))
-    timer.unref()
+    const leftMs = machine.notAfterMs + LIMITS.certificateToleranceMs - wallMs()
+    const timer = setTimeout(close, Math.min(Math.max(0, leftMs), LIMITS.certificateLifeMs + LIMITS.certificateToleranceMs))
     const off = desk.onChange(machine, () => {
       desk.requireGood(machine).catch((error: unknown) => {
         if (error instanceof PeerRefused) close()
