@@ -20,14 +20,12 @@ const sha256 = (text: string): string => createHash('sha256').update(text).diges
 export class ControlPlaneProcess implements AsyncDisposable {
   readonly client: Sandglass
   readonly #child: ChildProcess
-  readonly #url: string
-  readonly #hostToken: string
+  readonly #hosts: Pick<HostsOrder, 'url' | 'authorityKey'>
   readonly #workers: Worker[] = []
 
-  private constructor(child: ChildProcess, url: string, key: string, hostToken: string) {
+  private constructor(child: ChildProcess, url: string, key: string, hosts: Pick<HostsOrder, 'url' | 'authorityKey'>) {
     this.#child = child
-    this.#url = url
-    this.#hostToken = hostToken
+    this.#hosts = hosts
     this.client = new Sandglass({ url, apiKey: key })
   }
 
@@ -35,7 +33,7 @@ export class ControlPlaneProcess implements AsyncDisposable {
   static async start(databaseUrl: string, folder: string): Promise<ControlPlaneProcess> {
     mkdirSync(join(folder, 'templates'), { recursive: true })
     const key = `sgk_${randomBytes(32).toString('base64url')}`
-    const hostToken = randomBytes(16).toString('hex')
+    const authorityKey = newSigningKey()
     const file = (name: string, text: string): string => {
       writeFileSync(join(folder, name), text)
       return join(folder, name)
@@ -44,6 +42,7 @@ export class ControlPlaneProcess implements AsyncDisposable {
     const manifest = { ...TEMPLATE, file: `base-${digest12}.erofs`, size_bytes: 1_000, packages: [], created_at: '2026-01-01T00:00:00.000Z' }
     file('templates/base.json', JSON.stringify(manifest))
     const port = await freePort()
+    const internalPort = await freePort()
     const child = spawn(process.execPath, [MAIN], {
       stdio: ['ignore', 'ignore', 'inherit'],
       env: {
@@ -51,11 +50,9 @@ export class ControlPlaneProcess implements AsyncDisposable {
         SANDGLASS_DATABASE_URL: databaseUrl,
         SANDGLASS_GATEWAY_URL: 'http://127.0.0.1:1',
         SANDGLASS_TEMPLATES_DIR: join(folder, 'templates'),
-        SANDGLASS_INTERNAL_PORT: '0',
+        SANDGLASS_INTERNAL_PORT: String(internalPort),
         SANDGLASS_TICKET_KEY_FILE: file('ticket.pem', newSigningKey()),
-        SANDGLASS_CA_KEY_FILE: file('authority.pem', newSigningKey()),
-        SANDGLASS_HOST_TOKEN_SHA256_FILE: file('host', sha256(hostToken)),
-        SANDGLASS_GATEWAY_TOKEN_SHA256_FILE: file('gateway', sha256(randomBytes(16).toString('hex'))),
+        SANDGLASS_CA_KEY_FILE: file('authority.pem', authorityKey),
         SANDGLASS_BOOTSTRAP_KEYS_FILE: file('keys.json', JSON.stringify([{ name: 'bench', role: 'operator', sha256: sha256(key) }])),
         SANDGLASS_POOL_FLOOR: '0',
         SANDGLASS_LOG_LEVEL: 'warn',
@@ -64,14 +61,14 @@ export class ControlPlaneProcess implements AsyncDisposable {
       },
     })
     const url = `http://127.0.0.1:${port}`
-    const process_ = new ControlPlaneProcess(child, url, key, hostToken)
+    const process_ = new ControlPlaneProcess(child, url, key, { url: `https://127.0.0.1:${internalPort}`, authorityKey })
     await until('the control plane to be up', () => answers(url), STARTED_MS)
     return process_
   }
 
   /** Joined, watching, and taking every start as ready. */
   async simulateHosts(count: number, capacity: HostsOrder['capacity']): Promise<void> {
-    const order: HostsOrder = { url: this.#url, token: this.#hostToken, count, capacity, template: TEMPLATE }
+    const order: HostsOrder = { ...this.#hosts, count, capacity, template: TEMPLATE }
     const worker = new Worker(new URL('./hosts-worker.ts', import.meta.url), { workerData: order })
     this.#workers.push(worker)
     await new Promise((resolve, reject) => {
