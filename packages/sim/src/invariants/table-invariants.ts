@@ -116,7 +116,8 @@ function* brokenMove(was: SandboxState, is: SandboxState, now: Snapshot, told: T
   if (was.generation !== is.generation && is.reason?.startsWith('host_drained') === true && was.reason !== is.reason && !told('sandbox.retire', is.id)) {
     yield `${is.id} was retired for a drain without an audit row`
   }
-  if (was.observed === 'ready' && is.observed === 'pending' && is.generation === was.generation) yield `${is.id} starts again in generation ${is.generation}`
+  if (/^(assigned|starting|ready)$/.test(was.observed) && is.observed === 'pending' && is.generation === was.generation)
+    yield `${is.id} starts again in generation ${is.generation}`
   if (was.observed !== 'ready' && is.observed === 'ready') {
     const assignment = live(now).find(({ sandbox }) => sandbox === is.id)
     const host = now.hosts.find(({ id }) => id === assignment?.host)
