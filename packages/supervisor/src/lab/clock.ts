@@ -3,7 +3,7 @@
  * answers for CLOCK_REALTIME alone, and reads from a file, within a second, how far the node's clock is off. Monotonic clocks and timers stay as they are,
  * as they do on a machine whose clock is set. Programs that do not go through the C library see the machine's own time.
  */
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { CodedError } from '@sandglass/contract/errors'
 import { labPaths } from './paths.ts'
 
@@ -42,6 +42,14 @@ export function clockEnvironment(home: string, node: string): Readonly<Record<st
 /** libfaketime keeps a semaphore and a page for each process, and a process that is killed leaves them. */
 export function forgetClock(pid: number): void {
   for (const name of [`faketime_shm_${pid}`, `sem.faketime_sem_${pid}`]) rmSync(`/dev/shm/${name}`, { force: true })
+}
+
+/** The same of every process that is gone, however it went. */
+export function forgetDeadClocks(): void {
+  for (const name of readdirSync('/dev/shm')) {
+    const pid = /^(?:sem\.)?faketime_(?:shm|sem)_(\d+)$/.exec(name)?.[1]
+    if (pid !== undefined && !existsSync(`/proc/${pid}`)) rmSync(`/dev/shm/${name}`, { force: true })
+  }
 }
 
 /** `+3h`, `-90m`, `30s`, `0`. @returns seconds @throws CodedError `invalid_request` */

@@ -8,6 +8,7 @@ import { idOfHome, installationOf, paths } from '../installation.ts'
 import { takeInstanceLock } from '../instance-lock.ts'
 import { isAlive, signalProcess } from '../process-identity.ts'
 import { ALL_PASSED_ON } from '../role-environment.ts'
+import { forgetDeadClocks } from './clock.ts'
 import { destroyRuntimes } from './destroy-runtimes.ts'
 import { unmountAll } from './disk.ts'
 import { type LabState, readLabState, writeLabState } from './lab-state.ts'
@@ -127,6 +128,7 @@ async function unmake(home: string): Promise<boolean> {
   const isThere = state !== undefined || processesOfLab(id).length > 0
   if (state !== undefined) await endDatabase(state.plan)
   await killAll(() => processesOfLab(id), 'the lab')
+  forgetDeadClocks()
   if (state !== undefined) await destroyRuntimes(state)
   removeNetwork(id)
   closeCodeView(paths.codeView(home))
