@@ -19,6 +19,7 @@ const edge = (name: string): string => join(packages, 'sim/src/edges', name)
 const EDGES: Readonly<Record<string, string>> = {
   'host-agent/src/state/atomic-file.ts': edge('atomic-file.ts'),
   'host-agent/src/state/boot-id.ts': edge('boot-id.ts'),
+  'host-agent/src/state/record-reserve.ts': edge('record-reserve.ts'),
   'host-agent/src/state/instance-lock.ts': edge('instance-lock.ts'),
   'host-agent/src/machine.ts': edge('machine.ts'),
   'host-agent/src/data-plane/data-plane-server.ts': edge('data-plane-server.ts'),
