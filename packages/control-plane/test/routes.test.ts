@@ -10,7 +10,7 @@ const postgres = usePostgres()
 const ROLES: readonly Role[] = ['viewer', 'member', 'owner', 'operator']
 const routes: [name: string, route: PublicRoute][] = Object.entries<PublicRoute>(PUBLIC_ROUTES).filter(([, route]) => route.server === 'control-plane')
 
-type Subjects = { readonly sandbox: string; readonly operation: string; readonly apiKey: string; readonly host: string }
+type Subjects = { readonly sandbox: string; readonly operation: string; readonly apiKey: string; readonly joinToken: string; readonly host: string }
 
 /** A body that the route takes. */
 const BODIES: Readonly<Record<string, object>> = {
@@ -29,7 +29,9 @@ function pathOf(route: PublicRoute, subjects: Subjects): string {
       ? subjects.operation
       : route.path.includes('/api-keys/')
         ? subjects.apiKey
-        : subjects.host
+        : route.path.includes('/join-tokens/')
+          ? subjects.joinToken
+          : subjects.host
   return route.path.replace('{id}', id).replace('{name}', 'base')
 }
 
@@ -39,8 +41,9 @@ async function subjectsOf(rig: Rig, key: string): Promise<Subjects> {
     key: key === rig.keys.member ? rig.keys.owner : key,
     body: { name: 'walk', role: 'viewer' },
   })
+  const token = await rig.call<{ id: string }>('POST', '/v1/join-tokens', { key: rig.keys.operator, body: {} })
   const location = created.headers.get('location') ?? ''
-  return { sandbox: created.body.id, operation: location.split('/').at(-1) ?? '', apiKey: made.body.id, host: rig.hosts[1]?.id ?? '' }
+  return { sandbox: created.body.id, operation: location.split('/').at(-1) ?? '', apiKey: made.body.id, joinToken: token.body.id, host: rig.hosts[1]?.id ?? '' }
 }
 
 describe('every route', () => {
@@ -96,7 +99,13 @@ describe('every route', () => {
 
     if (route.path.includes('{id}') && route.role !== 'operator') {
       test(`${name}: someone else’s id and no id at all are the same 404`, async () => {
-        const nobodys = { sandbox: 'sbl1aaaaaaaaaaaaaaaa', operation: 'opaaaaaaaaaaaaaaaa', apiKey: 'akaaaaaaaaaaaaaaaa', host: 'hoaaaaaaaaaaaaaaaa' }
+        const nobodys = {
+          sandbox: 'sbl1aaaaaaaaaaaaaaaa',
+          operation: 'opaaaaaaaaaaaaaaaa',
+          apiKey: 'akaaaaaaaaaaaaaaaa',
+          joinToken: 'jtaaaaaaaaaaaaaaaa',
+          host: 'hoaaaaaaaaaaaaaaaa',
+        }
         // The id that was asked for may be said again; nothing else may differ.
         const plain = ({ status, problem }: Awaited<ReturnType<typeof call>>, { sandbox }: typeof nobodys) => {
           return { status, code: problem?.code, detail: problem?.detail.replaceAll(sandbox, 'ID') }
@@ -104,7 +113,7 @@ describe('every route', () => {
         const other = plain(await call(rig.keys.owner, theirs), theirs)
         assert.equal(other.status, 404)
         assert.deepEqual(other, plain(await call(rig.keys.owner, nobodys), nobodys))
-        assert.equal((await call(rig.keys.owner, { ...nobodys, sandbox: 'x%00y', operation: '..', apiKey: '%2e', host: '~' })).status, 404)
+        assert.equal((await call(rig.keys.owner, { ...nobodys, sandbox: 'x%00y', operation: '..', apiKey: '%2e', joinToken: '~', host: '~' })).status, 404)
       })
     }
 
