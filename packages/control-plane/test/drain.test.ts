@@ -57,7 +57,7 @@ describe('a drain', () => {
     await rig.rows("UPDATE sandglass.host_leases SET renewed_at = clock_timestamp() - interval '31 s'")
     const lost = await told(rig, 'one')
     assert.deepEqual([lost.status, lost.drain?.waits_for[0]?.reason], ['lost', 'host_lost'])
-    assert.match(lost.drain?.waits_for[0]?.detail ?? '', /released without its proof/)
+    assert.match(lost.drain?.waits_for[0]?.detail ?? '', /released when it is fenced/)
     await host.renew()
     for (const id of ids.slice(1)) await host.ended(id, 2)
     const done = await told(rig, 'one')
