@@ -19,6 +19,7 @@ import {
   labDown,
   labOf,
   labUp,
+  nodeEnvironment,
   nodeOf,
   partitionNode,
   pauseNode,
@@ -72,6 +73,13 @@ export class Fleet implements AsyncDisposable {
   /** @param nodes the control planes that it knows; default: all */
   client(...nodes: string[]): Sandglass {
     return new Sandglass({ url: this.#urls(nodes).join(','), apiKey: this.#key })
+  }
+
+  /** Where a host speaks with a control plane, and what it shows there: its private key and its certificate, PEM. */
+  machine(node: string): { readonly url: string; readonly identityPem: string } {
+    const { plan, environment } = this.state
+    const { SANDGLASS_CONTROL_URL: urls = '', SANDGLASS_HOST_STATE_DIR: state = '' } = nodeEnvironment(plan, nodeOf(plan, node), environment)
+    return { url: urls.split(',')[0] ?? '', identityPem: readFileSync(join(state, 'identity.pem'), 'utf8') }
   }
 
   /** One control plane, spoken to by hand. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { secondsOf } from '../../src/lab/clock.ts'
 import { nodeEnvironment } from '../../src/lab/node-environment.ts'
-import { apiUrls, DEFAULT_SHAPE, gatewayUrls, names, nodeOf, planLab, shapeOf } from '../../src/lab/plan.ts'
+import { apiUrls, DEFAULT_SHAPE, gatewayUrls, internalUrls, names, nodeOf, planLab, shapeOf } from '../../src/lab/plan.ts'
 
 const PLACE = { id: '0123abcd', home: '/lab', cache: '/cache', code: '/code', network: '198.18.7' }
 const plan = planLab(DEFAULT_SHAPE, PLACE)
@@ -48,7 +48,7 @@ describe('the plan of a lab', () => {
 
 describe('the environment of a node', () => {
   test('tells every gateway and host of every control plane, and every control plane of every gateway', () => {
-    for (const node of ['gw1', 'gw2', 'h1', 'h3']) assert.equal(environmentOf(node)['SANDGLASS_CONTROL_URL'], apiUrls(plan))
+    for (const node of ['gw1', 'gw2', 'h1', 'h3']) assert.equal(environmentOf(node)['SANDGLASS_CONTROL_URL'], internalUrls(plan))
     for (const node of ['cp1', 'cp2']) assert.equal(environmentOf(node)['SANDGLASS_GATEWAY_URL'], gatewayUrls(plan))
   })
 
