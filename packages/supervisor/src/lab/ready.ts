@@ -1,4 +1,5 @@
 /** Waits until a node serves. */
+import { readFileSync } from 'node:fs'
 import { CodedError } from '@sandglass/contract/errors'
 import { waitUntil } from '../bounded-wait.ts'
 import { paths } from '../installation.ts'
@@ -20,5 +21,14 @@ export async function untilReady(plan: LabPlan, node: LabNode, timeoutMs: number
     { timeoutMs, everyMs: POLL_MS },
   )
   if (ready && !died) return
-  throw new CodedError('role_not_ready', `${node.name} ${died ? 'ended' : 'did not serve'} before it was ready; its log is ${paths.log(plan.home, node.name)}.`)
+  const log = paths.log(plan.home, node.name)
+  throw new CodedError('role_not_ready', `${node.name} ${died ? 'ended' : 'did not serve'} before it was ready; its log, ${log}, ends with: ${lastLine(log)}`)
+}
+
+function lastLine(log: string): string {
+  try {
+    return readFileSync(log, 'utf8').trimEnd().split('\n').at(-1) ?? ''
+  } catch {
+    return 'nothing'
+  }
 }
