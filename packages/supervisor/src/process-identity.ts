@@ -28,13 +28,27 @@ export function isAlive(identity: ProcessIdentity): boolean {
   return identityOf(identity.pid)?.startTime === identity.startTime
 }
 
+/** So often, so many milliseconds apart, is one looked at that shows no environment. */
+const LOOKS = 100
+const LOOK_EVERY_MS = 1
+
 /** Whether the process was started for the installation in that home. A process whose environment cannot be read was not. */
 export function belongsToHome(pid: number, home: string): boolean {
   try {
-    return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(`SANDGLASS_HOME=${home}`)
+    return environmentOf(pid).split('\0').includes(`SANDGLASS_HOME=${home}`)
   } catch {
     return false
   }
+}
+
+/** A process that is about to replace its program by another has none for a moment. */
+function environmentOf(pid: number): string {
+  for (let look = 0; look < LOOKS; look += 1) {
+    const text = readFileSync(`/proc/${pid}/environ`, 'utf8')
+    if (text !== '' || identityOf(pid) === undefined) return text
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_EVERY_MS)
+  }
+  return ''
 }
 
 /** @returns whether there was such a process to signal */
