@@ -164,7 +164,7 @@ const GROUPS: readonly Group[] = [
     name: 'failure',
     files: find('tests/failure/**/*.test.ts'),
     run: aloneLast(
-      (file) => /\/(churn|lease)\.test\.ts$|\/lab\//.test(file),
+      (file) => /\/(churn|lease|takeover)\.test\.ts$/.test(file),
       (concurrency) => nodeTests({ concurrency, timeoutMs: 30 * MINUTE_MS }),
     ),
   },
