@@ -71,14 +71,20 @@ test('a drain ends what runs before its deadline, with the reason, and leaves no
   assert.deepEqual([reserved, drain?.state], [{ vcpu: 0, memory_mb: 0, disk_gb: 0 }, 'drained'])
 })
 
-test('a removed host whose agent runs on registers anew, and takes work when an operator says so', async () => {
+test('a removed host gets no work while its agent runs on; the next start invites it again, and it takes work when an operator says so', async () => {
   const { epoch } = await inspect()
   await installation.ok(['host', 'rm', host])
+  await until(REGISTERS_WITHIN_MS, 'its agent is refused', async () =>
+    /certificate was revoked/.test(await installation.ok(['logs', 'host-agent', '--lines', '50'])),
+  )
+  assert.match((await installation.cli(['host', 'inspect', host])).stderr, /\[host_not_found\]/)
+  await installation.ok(['down'])
+  await installation.ok(['up', '--detach'])
   const back = await until(REGISTERS_WITHIN_MS, 'it is back', async () => {
     const { code, stdout } = await installation.cli(['host', 'inspect', host, '--json'])
     return code === 0 ? hosts.parse(JSON.parse(stdout.toString('utf8'))) : undefined
   })
-  assert.deepEqual([back.status, back.cordoned, back.labels, back.epoch], ['cordoned', true, {}, epoch + 1])
+  assert.deepEqual([back.status, back.cordoned, back.labels, back.epoch], ['cordoned', true, {}, epoch + 2])
   await installation.ok(['host', 'uncordon', host])
   const again = await create()
   assert.equal((await again.exec(['echo', 'again'])).stdout, 'again\n')

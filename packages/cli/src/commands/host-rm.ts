@@ -9,7 +9,7 @@ export const command: Command = {
   usage: 'host rm HOST',
   help: `Removes a host. Refused while anything is assigned to it: drain it first.
 
-Stop its host agent before: one that runs on registers anew, and its host is back in the list, cordoned.`,
+Its certificate is refused from then on: an agent that still runs gets no work. With a new token (host join) it comes back, cordoned.`,
   run,
 }
 

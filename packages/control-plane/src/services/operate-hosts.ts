@@ -68,8 +68,8 @@ export async function labelHost(context: Context, request: HostRequest & { reado
 const labelOf = (labels: HostLabels, key: string): string | null => (Object.hasOwn(labels, key) ? (labels[key] ?? null) : null)
 
 /**
- * Its lease is taken from it and its epoch is over. Should its agent still run, it hears so at its next renewal, ends what idles in its pools, and can only
- * register anew.
+ * Its lease is taken from it, its epoch is over, and its certificate is revoked. Should its agent still run, it is refused, and freezes what idles in its pools
+ * at the deadline of its lease. It comes back by joining anew only.
  * @throws CodedError `host_in_use` too
  */
 export async function removeHost(context: Context, request: HostRequest): Promise<void> {
