@@ -82,6 +82,33 @@ test('a repeat with the same key, whose first answer was lost, gets in; the same
   await join({ ...wish, token: another })
 })
 
+test('of machines that join at once as one host, each with a token and a key of its own, exactly one is let in', async () => {
+  await using rig = await startRig(postgres.current)
+  const name = newId()
+  const wishes = await Promise.all(
+    Array.from({ length: 8 }, async () => ({ controlUrl: rig.internalUrl, token: (await tokenOf(rig)).token, name, keyPem: newKeyPem(), wallMs })),
+  )
+  // All look for the identity before the first has written it.
+  const holder = await rig.sql.connect()
+  try {
+    await holder.query('BEGIN')
+    await holder.query('LOCK TABLE sandglass.identities IN SHARE MODE')
+    const joining = Promise.allSettled(wishes.map(async (wish) => await join(wish)))
+    await until('several to wait, and the others for a connection', async () => {
+      const [waits] = await rig.rows<{ count: number }>("SELECT count(*)::integer AS count FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+      return (waits?.count ?? 0) >= 2
+    })
+    await holder.query('COMMIT')
+    const ends = await joining
+    assert.equal(ends.filter(({ status }) => status === 'fulfilled').length, 1)
+    for (const end of ends) if (end.status === 'rejected') assert.ok(refusedWith('identity_taken')(end.reason), String(end.reason))
+  } finally {
+    holder.release()
+  }
+  const tokens = await rig.rows<{ used: boolean }>('SELECT used_at IS NOT NULL AS used FROM sandglass.join_tokens')
+  assert.equal(tokens.filter(({ used }) => used).length, 1, 'no token is used up for nothing')
+})
+
 test('unknown, expired and revoked tokens, and a proof by another key, are refused; each is in the audit log', async () => {
   await using rig = await startRig(postgres.current)
   const unknown = `sgj_${'A'.repeat(43)}.${TEST_AUTHORITY.authority.fingerprint}`

@@ -29,7 +29,7 @@ export async function joinMachine(context: Context, request: JoinRequest, addres
     if (role === 'host' && !HOST_ID.test(name)) throw new CodedError('invalid_request', 'The name of a host is its id.')
     requireFree({ role, name }, await lockIdentity(tx, { role, name }), keyFingerprint)
     const { issued, serial, expiresAt } = issue(context, { role, name }, publicKey)
-    await writeIdentity(tx, { role, name, keyFingerprint, labels: token.labels, serial, expiresAt })
+    if (!(await writeIdentity(tx, { role, name, keyFingerprint, labels: token.labels, serial, expiresAt }))) throw new CodedError('identity_taken')
     await useJoinToken(tx, token.id, name, keyFingerprint)
     await audit(tx, {
       tenantId: null,

@@ -9,7 +9,7 @@ export type MachineName = { readonly role: MachineRole; readonly name: string }
 const lock = statement<IdentityRow>('identities/lock')
 const read = statement<IdentityRow>('identities/read')
 const share = statement<IdentityRow>('identities/share')
-const joined = statement('identities/join')
+const joined = statement<{ written: true }>('identities/join')
 const renew = statement<{ renewed: true }>('identities/renew')
 const revoke = statement('identities/revoke')
 const takeLabels = statement<{ labels: HostLabels }>('identities/take-labels')
@@ -26,9 +26,10 @@ export async function holdsIdentity(tx: Transaction, { role, name, keyFingerprin
 
 type Certified = MachineName & { readonly keyFingerprint: string; readonly serial: string; readonly expiresAt: Date }
 
-export async function writeIdentity(tx: Transaction, identity: Certified & { readonly labels: HostLabels }): Promise<void> {
+/** @returns false when another key has joined as this host meanwhile */
+export async function writeIdentity(tx: Transaction, identity: Certified & { readonly labels: HostLabels }): Promise<boolean> {
   const { role, name, keyFingerprint, labels, serial, expiresAt } = identity
-  await tx.run(joined, [role, name, keyFingerprint, JSON.stringify(labels), serial, expiresAt])
+  return (await tx.run(joined, [role, name, keyFingerprint, JSON.stringify(labels), serial, expiresAt])).length === 1
 }
 
 /** @returns false when another key joined as it, or it was revoked */
