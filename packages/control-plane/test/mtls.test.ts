@@ -1,9 +1,11 @@
 /** The listener for machines: who is refused there, what each is told, and that the audit log knows. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { request } from 'node:https'
 import { json } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { connect } from 'node:tls'
 import { type ErrorCode, LIMITS, newHostId, parseProblem, type RefusalReason } from '@sandglass/contract'
 import { type KeyAndCertificate, OwnIdentity, TLS_CONTEXT } from '@sandglass/identity'
 import { join, newKeyPem } from '@sandglass/identity/join'
@@ -113,6 +115,18 @@ test('who is refused, is told why, and stands in the audit log', async (suite) =
       assert.deepEqual(await rows(rig), [{ reason, subject, count: paths.length }])
       assert.equal((await rig.rows('SELECT 1 FROM sandglass.hosts')).length, 0)
     })
+  }
+})
+
+test('of who shows no certificate no body is read', async () => {
+  await using rig = await startRig(postgres.current)
+  for (const [path] of everything.filter(([, body]) => body !== undefined)) {
+    const socket = connect({ ...TLS_CONTEXT, host: '127.0.0.1', port: Number(new URL(rig.internalUrl).port), rejectUnauthorized: false })
+    // All of the head, and of the body nothing: who waits for it never answers.
+    socket.write(`POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n`)
+    const [head] = await once(socket, 'data', { signal: AbortSignal.timeout(5_000) })
+    assert.match(String(head), /^HTTP\/1\.1 401 /, path)
+    socket.destroy()
   }
 })
 

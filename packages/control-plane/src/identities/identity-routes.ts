@@ -21,13 +21,20 @@ export function identityRoutes(app: FastifyInstance, context: Context, gate: Pee
     }
   })
 
-  app.post('/internal/v1/certificates', { bodyLimit: BODY_BYTES }, async (request, reply) => {
+  const options = {
+    bodyLimit: BODY_BYTES,
+    onRequest: async (request: FastifyRequest): Promise<void> => {
+      await gate.enter(request, undefined)
+    },
+  }
+
+  app.post('/internal/v1/certificates', options, async (request, reply) => {
     const peer = await gate.enter(request, undefined)
     // It may have been revoked since.
     return await reply.send(await gate.noting(request, () => renewCertificate(context, peer, shownKey(request))))
   })
 
-  app.post('/internal/v1/refusals', { bodyLimit: BODY_BYTES }, async (request, reply) => {
+  app.post('/internal/v1/refusals', options, async (request, reply) => {
     const peer = await gate.enter(request, undefined)
     for (const { reason, claimed, address, count } of refusals.parse(request.body).items) {
       context.refusals.note({ channel: 'data_plane', reason, claimed, address }, count, actorOf(peer))
