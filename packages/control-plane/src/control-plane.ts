@@ -133,6 +133,7 @@ export async function startControlPlane(config: Config, world: World = realWorld
     desk: new IdentityDesk(db.for('hosts'), bus, world.monotonicMs),
     refusals,
     wallMs: world.wallMs,
+    recheckMs: config.timing.heartbeatMs,
   })
 
   observeRequests(app, world, metrics)

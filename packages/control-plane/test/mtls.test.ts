@@ -192,6 +192,16 @@ test('a certificate is renewed by itself, for the same key; not once the identit
   assert.equal((await rig.rows("SELECT 1 FROM sandglass.audit_log WHERE action = 'certificate.renew'")).length, 2)
 })
 
+test('what is open ends when its identity is revoked, also when nothing tells of that', async () => {
+  await using rig = await startRig(postgres.current, { timing: { heartbeatMs: 100 } })
+  const reader = new MachineClient(rig.internalUrl, TEST_AUTHORITY.identity(gateway))
+  const feed = await reader.open('/internal/v1/feed', AbortSignal.timeout(10_000))
+  const ended = once(feed.resume(), 'end', { signal: AbortSignal.timeout(10_000) })
+  await rig.rows("INSERT INTO sandglass.identities (role, name, revoked_at) VALUES ('gateway', 'one', clock_timestamp())")
+  await ended
+  await assert.rejects(reader.open('/internal/v1/feed', AbortSignal.timeout(5_000)), { code: 'certificate_refused' })
+})
+
 test('refusals of hosts and gateways are told, and rows about them are bounded', async () => {
   await using rig = await startRig(postgres.current)
   const teller = new MachineClient(rig.internalUrl, TEST_AUTHORITY.identity(host))

@@ -9,7 +9,14 @@ import { tlsPeer } from './tls-peer.ts'
 
 export type Machine = Peer & MachineName
 
-type World = { readonly trust: Trust; readonly desk: IdentityDesk; readonly refusals: RefusalLog; readonly wallMs: () => number }
+type World = {
+  readonly trust: Trust
+  readonly desk: IdentityDesk
+  readonly refusals: RefusalLog
+  readonly wallMs: () => number
+  /** Between two looks at the identity behind what stays open, which nothing woke. */
+  readonly recheckMs: number
+}
 
 export class PeerGate {
   readonly #world: World
@@ -42,19 +49,26 @@ export class PeerGate {
     }
   }
 
-  /** What stays open ends when the certificate that opened it does, and when its identity is revoked. @returns calls that off */
+  /**
+   * What stays open ends when the certificate that opened it does, and when its identity is revoked. That is asked at the wake-up of a change, at once, since
+   * one may have come while the stream was let in, and now and then, since one may be lost. @returns calls that off
+   */
   watchOver(request: FastifyRequest, close: () => void): () => void {
-    const { desk, wallMs } = this.#world
+    const { desk, wallMs, recheckMs } = this.#world
     const machine = machineOf(tlsPeer(request, this.#world))
     const leftMs = machine.notAfterMs + LIMITS.certificateToleranceMs - wallMs()
     const timer = setTimeout(close, Math.min(Math.max(0, leftMs), LIMITS.certificateLifeMs + LIMITS.certificateToleranceMs))
-    const off = desk.onChange(machine, () => {
+    const look = (): void => {
       desk.requireGood(machine).catch((error: unknown) => {
         if (error instanceof PeerRefused) close()
       })
-    })
+    }
+    const off = desk.onChange(machine, look)
+    const rechecks = setInterval(look, recheckMs)
+    look()
     return () => {
       clearTimeout(timer)
+      clearInterval(rechecks)
       off()
     }
   }
