@@ -1,6 +1,7 @@
 /**
  * A host on a machine of its own: no database, control plane or gateway, only the host agent, for a control plane elsewhere. What it is started with is kept
- * in `host-agent.env` below its home, which is also what a systemd unit reads; there is no secret in it. The token is in a file of its own until it is used.
+ * in `host-agent.env` below its home, which is also what a systemd unit reads, for root alone: headers for a collector of traces may hold a key. The token is in
+ * a file of its own until it is used.
  */
 import { execFile, spawn } from 'node:child_process'
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs'
@@ -31,7 +32,7 @@ export type JoinOptions = {
   readonly url: string
   /** Undefined: this machine has joined before. */
   readonly token: string | undefined
-  /** Where gateways reach this machine; undefined: the address from which it reaches the control plane. */
+  /** Where gateways reach this machine; undefined: SANDGLASS_DATA_PLANE_HOST, or else the address from which it reaches the control plane. */
   readonly address: string | undefined
 }
 
@@ -55,13 +56,13 @@ export async function joinHost(options: JoinOptions): Promise<JoinedHost> {
   if (existsSync(paths.settings(home))) {
     throw new CodedError('invalid_request', `${home} holds an installation of its own, with its own host. Choose another SANDGLASS_HOME for this one.`)
   }
-  const address = options.address ?? (await addressTowards(url))
+  const address = addressOf(options) ?? (await addressTowards(url))
   const installation = hostOnly(home, resolve(options.env['SANDGLASS_CACHE'] || DEFAULT_CACHE), url.origin)
   for (const folder of [home, paths.run(home), paths.secrets(home), paths.hostState(home), paths.logs(home)]) {
     mkdirSync(folder, { recursive: true })
     chmodSync(folder, 0o700)
   }
-  const outer = { SANDGLASS_DATA_PLANE_HOST: address, ...options.env }
+  const outer = { ...options.env, SANDGLASS_DATA_PLANE_HOST: address }
   const env = { ...roleEnvironment(ROLE, installation, outer), SANDGLASS_CACHE: installation.cache }
   const main = join(installation.code, 'packages', ROLE, 'src/main.ts')
   const tokenFile = paths.secret(home, 'host.join')
@@ -91,6 +92,10 @@ function hostOnly(home: string, cache: string, controlUrl: string): Installation
   const installation = installationOf({ home, cache, code: join(import.meta.dirname, '../../..'), host: LOOPBACK, internalHost: LOOPBACK, ports })
   return { ...installation, internalUrl: controlUrl }
 }
+
+/** What is typed stands before what was set. */
+export const addressOf = ({ address, env }: Pick<JoinOptions, 'address' | 'env'>): string | undefined =>
+  address ?? (env['SANDGLASS_DATA_PLANE_HOST'] || undefined)
 
 /** Of the interface that leads there. */
 function addressTowards(url: URL): Promise<string> {
