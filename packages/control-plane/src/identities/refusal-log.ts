@@ -17,7 +17,7 @@ export type Refusal = {
 const MINUTE_MS = 60_000
 const UNKNOWN: Actor = { type: 'system', id: 'tls' }
 
-type World = { readonly db: Database; readonly monotonicMs: () => number; readonly failed: (error: unknown) => void }
+type World = { readonly db: Pick<Database, 'transaction'>; readonly monotonicMs: () => number; readonly failed: (error: unknown) => void }
 
 export class RefusalLog {
   readonly #world: World
@@ -26,6 +26,8 @@ export class RefusalLog {
   #beganMs = Number.NEGATIVE_INFINITY
   #rows = 0
   #suppressed = 0
+  /** While something is only counted. */
+  #minuteEnds: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
 
   constructor(world: World) {
@@ -42,7 +44,9 @@ export class RefusalLog {
     else {
       this.#seen.set(key, { refusal, actor, more: 0 })
       this.#write(refusal, count, actor)
+      return
     }
+    this.#minuteEnds ??= setTimeout(() => this.#turn(), MINUTE_MS)
   }
 
   /** Writes what was only counted. */
@@ -53,6 +57,8 @@ export class RefusalLog {
 
   /** The next minute begins. */
   #turn(): void {
+    clearTimeout(this.#minuteEnds)
+    this.#minuteEnds = undefined
     const [seen, suppressed] = [this.#seen, this.#suppressed]
     this.#seen = new Map()
     this.#suppressed = 0
