@@ -8,7 +8,7 @@
  *
  * Its time is the one place where wall clocks meet, so it is wide: a clock may be wrong by `certificateToleranceMs` either way. A certificate that is renewed
  * at half its life has then never been refused for a clock that jumped by hours, on whichever machine it did; a stolen one that nobody revokes ends a day
- * later than its text says. Whoever revokes does not wait for either: that is asked of SQL.
+ * later than its text says. Whoever revokes does not wait for either where control planes look, since they ask SQL; hosts and gateways ask nobody.
  */
 import type { X509Certificate } from 'node:crypto'
 import { CodedError, type IdentityRole, LIMITS, parseSpiffeId, type RefusalReason, type SpiffeId } from '@sandglass/contract'
