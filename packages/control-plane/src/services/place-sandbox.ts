@@ -21,6 +21,7 @@ export type Placed = { readonly hostId: string; readonly due: DueOrder }
 /**
  * Those of several choices, in a transaction that has their sandboxes locked, that nothing has overtaken. One host after the other in the order of their ids,
  * as every scheduler does, so that none waits for another in a circle; of a host all choices at once, and one by one if something has overtaken one of them.
+ * Then the host's capacity is locked with the first, and no second pool of it may be behind that: what would claim from one is left to the next look.
  */
 export async function placeEach(tx: Transaction, context: PlaceContext, choices: readonly Place[]): Promise<Placed[]> {
   const byHost = [...Map.groupBy(choices, ({ hostId }) => hostId)].toSorted(([a], [b]) => (a < b ? -1 : 1))
@@ -28,11 +29,20 @@ export async function placeEach(tx: Transaction, context: PlaceContext, choices:
   for (const [hostId, ofHost] of byHost) {
     const orders = await unlessOvertaken(tx, () => placeOnHost(tx, context, hostId, ofHost))
     if (orders === undefined && ofHost.length > 1) {
-      for (const choice of ofHost) placed.push(...dueOn(hostId, await unlessOvertaken(tx, () => placeOnHost(tx, context, hostId, [choice]))))
+      let claimed: string | null = null
+      for (const choice of ofHost) {
+        if (claimed !== null && choice.poolKey !== null && choice.poolKey !== claimed) continue
+        const order = await unlessOvertaken(tx, () => placeOnHost(tx, context, hostId, [choice]))
+        if (order !== undefined) claimed ??= choice.poolKey ?? HELD
+        placed.push(...dueOn(hostId, order))
+      }
     } else placed.push(...dueOn(hostId, orders))
   }
   return placed
 }
+
+/** No pool's key: the capacity is locked, and no pool was. */
+const HELD = ''
 
 const dueOn = (hostId: string, orders: readonly DueOrder[] = []): Placed[] => orders.map((due) => ({ hostId, due }))
 

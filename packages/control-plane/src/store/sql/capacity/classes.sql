@@ -1,7 +1,7 @@
 -- What hosts offer, by region and label `class`.
 WITH fleet AS (
   SELECT h.id, h.region, h.labels ->> 'class' AS class, c.*,
-    (l.renewed_at IS NULL OR l.renewed_at < clock_timestamp() - make_interval(secs => $1::integer / 1000.0)) AS lost
+    (l.holder IS NULL OR l.renewed_at IS NULL OR l.renewed_at < clock_timestamp() - make_interval(secs => $1::integer / 1000.0)) AS lost
   FROM sandglass.hosts h JOIN sandglass.host_leases l ON l.host_id = h.id JOIN sandglass.host_capacity c ON c.host_id = h.id
   WHERE h.removed_at IS NULL
 ), told AS (
