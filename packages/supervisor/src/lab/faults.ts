@@ -3,9 +3,9 @@ import { CodedError } from '@sandglass/contract/errors'
 import { clockOf, setClock } from './clock.ts'
 import { fillDisk, freeDisk, isFull } from './disk.ts'
 import type { LabState } from './lab-state.ts'
-import { healNetwork, isPartitioned, isSlow, partition, processesIn, slow } from './network.ts'
-import { killNode, killRole, signalRole, startProcess, stateOf, stopRole } from './node-process.ts'
-import { type LabNode, type LabPlan, names, nodeOf } from './plan.ts'
+import { healNetwork, isPartitioned, isSlow, partition, slow } from './network.ts'
+import { killNode, killRole, processesOf, signalRole, startProcess, stateOf, stopRole } from './node-process.ts'
+import { type LabNode, type LabPlan, nodeOf } from './plan.ts'
 import { prepareLab } from './prepare-lab.ts'
 import { untilReady } from './ready.ts'
 
@@ -33,8 +33,8 @@ export function fillNode({ plan }: LabState, name: string): void {
   fillDisk(plan.home, name)
 }
 
-/** Every process in a node's network, runtimes too. */
-export const processesOfNode = ({ plan }: LabState, name: string): number[] => processesIn(names.netns(plan.id, nodeOf(plan, name).name))
+/** Every process of a node, runtimes too. */
+export const processesOfNode = ({ plan }: LabState, name: string): number[] => processesOf(plan, nodeOf(plan, name))
 
 export const isNodeDead = ({ plan }: LabState, name: string): boolean => stateOf(plan, nodeOf(plan, name)).state === 'dead'
 

@@ -18,6 +18,7 @@ import { inNode, processesIn } from './network.ts'
 import { nodeEnvironment } from './node-environment.ts'
 import { type LabNode, type LabPlan, names } from './plan.ts'
 import { type LabWorld, NODE_USERS } from './prepare-lab.ts'
+import { runtimesOf } from './runtimes.ts'
 
 const GONE_MS = 20_000
 const POLL_MS = 10
@@ -83,9 +84,15 @@ export async function killAll(pids: () => readonly number[], what: string): Prom
   if (!gone) throw new CodedError('unavailable', `Processes of ${what} did not end: ${pids().join(' ')}.`)
 }
 
+/** Its role, what that has started and forgotten, and sandboxes. */
+export function processesOf(plan: LabPlan, node: LabNode): number[] {
+  const sandboxes = node.kind === 'host-agent' ? runtimesOf(names.installation(plan.id, node.name)) : []
+  return [...new Set([...processesIn(names.netns(plan.id, node.name)), ...sandboxes])]
+}
+
 /** As when a machine loses its power: everything in it ends at once, runtimes too. */
 export async function killNode(plan: LabPlan, node: LabNode): Promise<void> {
-  await killAll(() => processesIn(names.netns(plan.id, node.name)), node.name)
+  await killAll(() => processesOf(plan, node), node.name)
   removePidFile(plan.home, node.name)
 }
 
@@ -96,14 +103,14 @@ export async function killRole(plan: LabPlan, node: LabNode): Promise<void> {
   removePidFile(plan.home, node.name)
 }
 
-/** SIGTERM, and the end that the role takes its time for; SIGKILL when that is too long. */
+/** SIGTERM, and the end that the role takes its time for; SIGKILL when that is too long. Sandboxes live on. */
 export async function stopRole(plan: LabPlan, node: LabNode): Promise<void> {
   const found = processOf(plan, node)
   if (found === undefined) return
   signalProcess(found, 'SIGCONT')
   signalProcess(found, node.kind === 'postgres' ? 'SIGINT' : 'SIGTERM')
   const isGone = (): boolean => identityOf(found.pid)?.startTime !== found.startTime
-  if (!(await waitUntil(isGone, { timeoutMs: GONE_MS, everyMs: POLL_MS }))) return killNode(plan, node)
+  if (!(await waitUntil(isGone, { timeoutMs: GONE_MS, everyMs: POLL_MS }))) return (node.kind === 'host-agent' ? killRole : killNode)(plan, node)
   removePidFile(plan.home, node.name)
 }
 
