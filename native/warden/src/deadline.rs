@@ -34,6 +34,15 @@ impl Deadline {
         Self { at_ns }
     }
 
+    /// As it was found on disk: what lies further ahead than any renewal can bring it is damaged, or of another clock, and is none.
+    pub fn as_found(self, now_ns: u64) -> Self {
+        if self.at_ns > now_ns.saturating_add(LONGEST_MS * NS_PER_MS) {
+            Self::PASSED
+        } else {
+            self
+        }
+    }
+
     pub fn at_ns(self) -> u64 {
         self.at_ns
     }
@@ -91,6 +100,15 @@ mod tests {
             deadline.renewed(u64::MAX, u64::MAX, LONGEST_MS),
             Ok(Deadline::at(u64::MAX))
         );
+    }
+
+    #[test]
+    fn is_none_when_it_was_found_further_ahead_than_any_renewal() {
+        let longest = Deadline::at(10 * S + LONGEST_MS * NS_PER_MS);
+        assert_eq!(longest.as_found(10 * S), longest);
+        assert_eq!(longest.as_found(10 * S - 1), Deadline::PASSED);
+        assert_eq!(Deadline::at(u64::MAX).as_found(10 * S), Deadline::PASSED);
+        assert_eq!(Deadline::at(S).as_found(10 * S), Deadline::at(S));
     }
 
     #[test]

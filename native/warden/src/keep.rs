@@ -53,7 +53,7 @@ pub fn keep(place: &Place) -> io::Result<Kept> {
     };
     let refused = privilege::take();
     let file = DeadlineFile::of_this_boot(&place.run.join("deadline"))?;
-    let deadline = file.read();
+    let deadline = file.read().as_found(clock::now_ns()?);
     let mut warden = Warden {
         freezer: Freezer::new(&place.group),
         file,

@@ -136,8 +136,11 @@ fn a_deadline_that_passed_while_no_warden_ran_is_obeyed_at_once() {
 
 #[test]
 fn a_file_of_another_boot_or_a_damaged_one_opens_nothing() {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let for_ever = format!("{} 18446744073709551615\n", boot.trim());
     for text in [
         "00000000-0000-0000-0000-000000000000 18446744073709551615\n",
+        &for_ever,
         "rubbish",
         "",
     ] {
