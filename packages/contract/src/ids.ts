@@ -61,6 +61,9 @@ function parser<Kind extends string>(pattern: string): (text: string) => Id<Kind
   return (text) => (expression.test(text) ? (text as Id<Kind>) : undefined)
 }
 
+/** Kept for canaries of hosts, which are nobody's and run without a lease: no region is called so. */
+export const CANARY_REGION = '00'
+
 /** @param regionTag two characters, `[a-z0-9]{2}` */
 export function newSandboxId(regionTag: string, random: RandomBytes): SandboxId {
   return makeId(`sb${regionTag}`, random)

@@ -3,6 +3,7 @@ import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
+  CANARY_REGION,
   DEFAULT_RESOURCES,
   DEFAULT_TEMPLATE,
   LIMITS,
@@ -175,7 +176,9 @@ export function configFrom(environment: Environment): Config {
   const keysFile = environment['SANDGLASS_BOOTSTRAP_KEYS_FILE']
   const tokensFile = environment['SANDGLASS_JOIN_TOKENS_FILE']
   const region = environment['SANDGLASS_REGION'] ?? 'l1'
-  if (!/^[a-z0-9]{2}$/.test(region)) throw new RangeError('SANDGLASS_REGION must be two characters of a-z and 0-9')
+  if (!/^[a-z0-9]{2}$/.test(region) || region === CANARY_REGION) {
+    throw new RangeError(`SANDGLASS_REGION must be two characters of a-z and 0-9, and not ${CANARY_REGION}`)
+  }
   return {
     host: environment['SANDGLASS_API_HOST'] ?? '127.0.0.1',
     port: number('SANDGLASS_API_PORT', 7070, 0, 65_535),

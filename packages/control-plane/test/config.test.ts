@@ -70,6 +70,7 @@ const wrong: [name: string, change: Record<string, string | undefined>, says: Re
   ['a floor that no sandbox can have', { SANDGLASS_POOL_FLOOR_SPECS: 'base,0.1,1,1,5' }, /within the limits of a sandbox/],
   ['more members than a pool may have', { SANDGLASS_POOL_FLOOR_SPECS: 'base,0.1,128,1,257' }, /within the limits/],
   ['a long region', { SANDGLASS_REGION: 'eu-west' }, /SANDGLASS_REGION/],
+  ['the region of canaries, which run without a lease', { SANDGLASS_REGION: '00' }, /SANDGLASS_REGION must be .* not 00/],
 ]
 for (const [name, change, says] of wrong) {
   test(`${name}`, () => {

@@ -5,6 +5,7 @@
  * runtime, not a refusal.
  */
 import { type ErrorCode, LIMITS, type StartTicket } from '@sandglass/contract'
+import { isCanary } from './runtime-name.ts'
 import type { SandboxRecord } from './sandbox-record.ts'
 
 export type HostPosition = { readonly hostId: string; readonly epoch: number; readonly lastSeq: number }
@@ -22,6 +23,8 @@ const refuse = (code: ErrorCode, detail: string): TicketDecision => ({ kind: 're
 
 export function decideTicket(ticket: StartTicket, record: SandboxRecord | undefined, host: HostPosition): TicketDecision {
   if (ticket.host !== host.hostId) return refuse('ticket_invalid', 'The ticket is for another host.')
+  // Canaries alone pass the gate of the warden without a lease.
+  if (isCanary(ticket.sandbox)) return refuse('ticket_invalid', 'The ticket is for a canary, which nobody may ask for.')
   // guard: ticket.epoch
   if (ticket.epoch !== host.epoch) return refuse('stale_epoch', `The ticket is of epoch ${ticket.epoch}; this host holds ${host.epoch}.`)
   const high = record?.high ?? -1

@@ -4,10 +4,7 @@
  * Everything a runtime leaves on the machine (directory, cgroup, network namespace, processes) carries this name beside the installation's,
  * so that what is found can be matched with a record without asking the runtime, and a newer generation never collides with an older one.
  */
-import { ID_PATTERNS, type PoolMemberId } from '@sandglass/contract'
-
-/** Regions are given by operators in letters and digits; this tag is kept for canaries. */
-export const CANARY_REGION = '00'
+import { CANARY_REGION, ID_PATTERNS, type PoolMemberId } from '@sandglass/contract'
 
 declare const brand: unique symbol
 export type RuntimeName = string & { readonly [brand]: 'runtime-name' }
@@ -35,8 +32,8 @@ export function runtimeName(key: RuntimeKey): RuntimeName {
   return text
 }
 
-/** It is nobody's, and runs before this host has a lease. */
-export const isCanary = (name: RuntimeName): boolean => name.startsWith(`sb${CANARY_REGION}`)
+/** It is nobody's, and runs before this host has a lease. @param name or the id of its sandbox */
+export const isCanary = (name: string): boolean => name.startsWith(`sb${CANARY_REGION}`)
 
 export function memberName(id: PoolMemberId): RuntimeName {
   const text: string = id

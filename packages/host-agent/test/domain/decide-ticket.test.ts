@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import type { StartTicket } from '@sandglass/contract'
+import { CANARY_REGION, newSandboxId, type StartTicket } from '@sandglass/contract'
 import { decideTicket, type HostPosition, type TicketDecision } from '../../src/domain/decide-ticket.ts'
 import type { SandboxPhase, SandboxRecord } from '../../src/domain/sandbox-record.ts'
 import { HOST, position, recordIn, ticketOf } from './builders.ts'
@@ -43,4 +44,9 @@ test('every combination of host, epoch, generation, term and phase is decided as
 
 test('a ticket of a generation that was taken up and has ended is a duplicate, also when it has expired', () => {
   assert.equal(decideTicket(ticketOf({ term: 0 }), recordIn('gone'), position).kind, 'duplicate')
+})
+
+test('a ticket for a canary, which would pass the gate of the warden without a lease, is refused', () => {
+  const ticket = ticketOf({ sandbox: newSandboxId(CANARY_REGION, randomBytes), generation: 6 })
+  assert.equal(outcomeOf(decideTicket(ticket, undefined, position)), 'ticket_invalid')
 })

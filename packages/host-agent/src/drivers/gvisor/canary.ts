@@ -1,7 +1,7 @@
 /** The sandbox that proves a driver: started and taken down by the same steps as any other, of an id that no tenant can have. */
 import { randomBytes } from 'node:crypto'
-import { DEFAULT_RESOURCES, GuestFrameDecoder, LIMITS, newSandboxId, type RuntimeSpec } from '@sandglass/contract'
-import { CANARY_REGION, runtimeName } from '../../domain/runtime-name.ts'
+import { CANARY_REGION, DEFAULT_RESOURCES, GuestFrameDecoder, LIMITS, newSandboxId, type RuntimeSpec } from '@sandglass/contract'
+import { runtimeName } from '../../domain/runtime-name.ts'
 import type { GuestAnswer } from '../../guest/guest-session.ts'
 import type { LifecycleWorld } from '../../lifecycle/lifecycle-world.ts'
 import { startRuntime } from '../../lifecycle/start-runtime.ts'
