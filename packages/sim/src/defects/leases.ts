@@ -42,11 +42,8 @@ export const LEASE_GUARDS: readonly Defect[] = [
     name: 'fence.holder',
     says: 'an observer counts from when it began to look, whatever it saw since',
     off: [
-      control(
-        'domain/host/fencing.ts',
-        'if (known?.epoch === lease.epoch && known.seq === lease.seq) return known',
-        'if (known?.epoch === lease.epoch) return { ...known, seq: lease.seq }',
-      ),
+      control('domain/host/fencing.ts', ' || known.seq !== lease.seq', ''),
+      control('domain/host/fencing.ts', 'return watched ? known :', 'return watched ? { ...known, seq: lease.seq } :'),
     ],
     focus: CUT,
   },
