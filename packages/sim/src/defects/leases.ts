@@ -9,15 +9,33 @@ const agent = (file: string, replace: string, by: string): Replacement => ({ fil
 const world = (file: string, replace: string, by: string): Replacement => ({ file: `sim/src/${file}`, replace, by })
 
 const LONG = { durationMs: 120_000, paceMs: 6_000, shortLives: false, hosts: 2, replicas: 2 } as const
-const CUT: Focus = { ...LONG, everyMs: { partition: 15_000, reboot: 0, agentCrash: 0, fullDisk: 0, runtimeExit: 0 } }
-const PAUSED: Focus = { ...LONG, everyMs: { agentPause: 15_000, reboot: 0, agentCrash: 0, fullDisk: 0, runtimeExit: 0 } }
+const CALM = { reboot: 0, agentCrash: 0, fullDisk: 0, runtimeExit: 0 } as const
+/** Hosts are cut off for so long that they are fenced. */
+const CUT = { ...LONG, everyMs: { ...CALM, partition: 20_000, agentPause: 0 }, lastsMs: { partition: [[45_000, 70_000]] } } as const satisfies Focus
+/** Agents stand still for so long that their hosts are fenced. */
+const PAUSED = { ...LONG, everyMs: { ...CALM, agentPause: 20_000, partition: 0 }, lastsMs: { agentPause: [[45_000, 60_000]] } } as const satisfies Focus
+/** A renewal is answered behind a pause, and no other one behind it. */
+const ANSWERED_LATE: Focus = {
+  ...LONG,
+  hosts: 1,
+  everyMs: { ...CALM, agentPause: 12_000, partition: 20_000 },
+  lastsMs: { agentPause: [[15_000, 35_000]], partition: [[45_000, 70_000]] },
+  network: { lost: 0, answerLost: 0, slow: 0.7, slowMs: 4_000 },
+}
+/** A launch takes so long, and is looked after by nobody, that its host is fenced before it is over. */
+const SLOW_LAUNCHES: Focus = {
+  ...PAUSED,
+  paceMs: 300,
+  poolFloor: 0,
+  everyMs: { ...PAUSED.everyMs, agentPause: 10_000, slowDisk: 4_000 },
+}
 
 export const LEASE_GUARDS: readonly Defect[] = [
   {
     name: 'fence.cas',
     says: 'a host is fenced that has renewed since it was seen',
     off: [control('store/sql/hosts/fence.sql', 'AND epoch = $2 AND seq = $3', 'AND $2::bigint >= 0 AND $3::bigint >= 0')],
-    focus: { ...CUT, points: { replicaStalls: 0.8, replicaDies: 0 } },
+    focus: { ...CUT, lastsMs: { partition: [[38_000, 46_000]] }, points: { replicaStalls: 0.8, replicaDies: 0 } },
   },
   {
     name: 'fence.grace',
@@ -51,7 +69,7 @@ export const LEASE_GUARDS: readonly Defect[] = [
     name: 'renew.sent',
     says: 'a deadline counts from the answer of the renewal',
     off: [agent('control/host-link.ts', 'await warden.renewed(sent)', 'await warden.renewed(await warden.moment())')],
-    focus: PAUSED,
+    focus: ANSWERED_LATE,
   },
   {
     name: 'register.floor',
@@ -93,7 +111,7 @@ export const LEASE_GUARDS: readonly Defect[] = [
       world('host/machine.ts', 'runtime.frozen = this.warden.frozen', 'runtime.frozen = false'),
       world('host/driver.ts', "gate.through(['launch'])", ''),
     ],
-    focus: CUT,
+    focus: SLOW_LAUNCHES,
   },
   {
     name: 'restart.deadline',

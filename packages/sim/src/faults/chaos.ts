@@ -97,6 +97,7 @@ export class Chaos {
       HAPPENINGS[kind]({
         installation,
         random: this.#random,
+        lastsMs: this.#mix.lastsMs,
         machine: this.#random.pick(machines),
         replica: this.#random.pick(replicas),
         later: (from, to, undo) => void world.at(this.#random.between(from, to), undefined, `the end of ${kind}`, undo),

@@ -5,7 +5,7 @@ import type { World } from '../kernel/world.ts'
 import type { Network } from '../network/network.ts'
 import type { Replica } from '../replica/replica.ts'
 import type { SimulatedPostgres } from '../store/simulated-postgres.ts'
-import type { Kind } from './mix.ts'
+import type { Kind, Mix } from './mix.ts'
 
 export type Installation = {
   readonly world: World
@@ -18,6 +18,7 @@ export type Installation = {
 type Scene = {
   readonly installation: Installation
   readonly random: Random
+  readonly lastsMs: Mix['lastsMs']
   /** Chosen by chance, and so is the replica. */
   readonly machine: Machine
   readonly replica: Replica
@@ -31,17 +32,17 @@ type Scene = {
 const HOUR_MS = 3_600_000
 
 export const HAPPENINGS: Readonly<Record<Kind, (scene: Scene) => void>> = {
-  partition({ installation: { network, replicas }, random, machine, replica, later }) {
+  partition({ installation: { network, replicas }, random, lastsMs, machine, replica, later }) {
     const cut = random.chance(0.6) ? replicas : [replica]
     for (const one of cut) network.cut(machine.name, one.name)
-    later(500, random.pick([5_000, 30_000, 70_000]), () => {
+    later(...random.pick(lastsMs.partition), () => {
       for (const one of cut) network.heal(machine.name, one.name)
     })
   },
   agentCrash: ({ machine, crashAgent }) => crashAgent(machine),
-  agentPause({ random, machine, later }) {
+  agentPause({ random, lastsMs, machine, later }) {
     machine.pauseAgent()
-    later(500, random.pick([4_000, 20_000, 60_000]), () => machine.resumeAgent())
+    later(...random.pick(lastsMs.agentPause), () => machine.resumeAgent())
   },
   reboot({ machine, later, restartAgent }) {
     machine.goDown()

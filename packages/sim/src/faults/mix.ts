@@ -18,6 +18,9 @@ export const KINDS = [
 ] as const
 export type Kind = (typeof KINDS)[number]
 
+/** From and to, milliseconds: one of the spans is drawn, and a time in it. */
+type Spans = readonly (readonly [number, number])[]
+
 export type Mix = {
   readonly durationMs: number
   readonly hosts: number
@@ -31,6 +34,8 @@ export type Mix = {
   /** How far apart the changes of one sandbox are, milliseconds. */
   readonly paceMs: number
   readonly everyMs: Readonly<Record<Kind, number>>
+  /** For how long what is undone lasts. */
+  readonly lastsMs: { readonly partition: Spans; readonly agentPause: Spans }
   readonly network: { readonly lost: number; readonly answerLost: number; readonly doubled: number; readonly slow: number; readonly slowMs: number }
   readonly store: { readonly lostBefore: number; readonly lostAfter: number; readonly slowMs: number }
   readonly notifications: { readonly lost: number; readonly doubled: number; readonly lateMs: number }
@@ -62,6 +67,7 @@ export function mixOf(seed: number, focus: Focus = {}): Mix {
     quota: random.integer(3, 8),
     paceMs: random.pick([300, 2_000, 6_000]),
     everyMs,
+    lastsMs: LASTS_MS,
     network: {
       lost: some(0.5, 0, 0.1),
       answerLost: some(0.5, 0, 0.1),
@@ -81,12 +87,19 @@ export function mixOf(seed: number, focus: Focus = {}): Mix {
     ...drawn,
     ...focus,
     everyMs: { ...drawn.everyMs, ...focus.everyMs },
+    lastsMs: { ...drawn.lastsMs, ...focus.lastsMs },
     network: { ...drawn.network, ...focus.network },
     store: { ...drawn.store, ...focus.store },
     notifications: { ...drawn.notifications, ...focus.notifications },
     points: { ...drawn.points, ...focus.points },
     launches: { ...drawn.launches, ...focus.launches },
   }
+}
+
+/** Some are too short for anybody to fence the host, some are not. */
+const LASTS_MS: Mix['lastsMs'] = {
+  partition: [5_000, 30_000, 70_000].map((to) => [500, to] as const),
+  agentPause: [4_000, 20_000, 60_000].map((to) => [500, to] as const),
 }
 
 /** Kinds that are more likely or less than others to be part of a run. */
