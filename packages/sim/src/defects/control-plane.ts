@@ -80,7 +80,10 @@ export const CONTROL_PLANE_GUARDS: readonly Defect[] = [
   {
     name: 'stop.proof',
     says: 'a stop gives back what still runs',
-    off: [src('services/run-sandbox.ts', 'planStop(row.observed, assignment !== undefined)', 'planStop(row.observed, false)')],
+    off: [
+      src('services/run-sandbox.ts', ': planStop(row.observed, assignment !== undefined)', ': planStop(row.observed, false)'),
+      src('services/run-sandbox.ts', '= planStop(row.observed, assignment !== undefined)', '= planStop(row.observed, false)'),
+    ],
   },
   {
     name: 'quota.once',
@@ -146,7 +149,7 @@ export const CONTROL_PLANE_GUARDS: readonly Defect[] = [
   {
     name: 'ready.gen',
     says: 'ready is taken for an older generation',
-    off: [src('hosts/reports.ts', ' || row.generation !== report.generation', '')],
+    off: [src('hosts/reports.ts', ' || row.generation !== report.generation) {\n    return { result:', ') {\n    return { result:')],
     focus: LATE,
   },
   {

@@ -60,15 +60,20 @@ export const LEASE_GUARDS: readonly Defect[] = [
     name: 'fence.holder',
     says: 'an observer counts from when it began to look, whatever it saw since',
     off: [
-      control('domain/host/fencing.ts', ' || known.seq !== lease.seq', ''),
-      control('domain/host/fencing.ts', 'return watched ? known :', 'return watched ? { ...known, seq: lease.seq } :'),
+      control(
+        'domain/host/fencing.ts',
+        'if (known?.epoch !== lease.epoch || known.seq !== lease.seq) return',
+        'if (known?.epoch === lease.epoch && known.seq !== lease.seq) return { ...known, seq: lease.seq }\n  if (known?.epoch !== lease.epoch) return',
+      ),
     ],
     focus: CUT,
   },
   {
     name: 'renew.sent',
     says: 'a deadline counts from the answer of the renewal',
-    off: [agent('control/host-link.ts', 'await warden.renewed(sent)', 'await warden.renewed(await warden.moment())')],
+    off: ['await lease.heard(', 'await pools.enter('].map((next) =>
+      agent('control/host-link.ts', `await warden.renewed(sent)\n        ${next}`, `await warden.renewed(await warden.moment())\n        ${next}`),
+    ),
     focus: ANSWERED_LATE,
   },
   {

@@ -96,15 +96,19 @@ export function installHooks(): void {
   })
 }
 
-/** @throws Error when a text is not there: the code has moved on, and the defect has to follow */
+/** @throws Error when a text is not there exactly once: the code has moved on, and the defect has to follow */
 export function replaced(file: string, source: string, replacements: readonly Replacement[]): string {
   let text = source
   for (const { replace, by } of replacements) {
-    if (!text.includes(replace)) throw new Error(`${file} does not hold ${JSON.stringify(replace)}`)
-    text = text.replaceAll(replace, by)
+    const times = text.split(replace).length - 1
+    if (times !== 1) throw new Error(`${file} holds ${JSON.stringify(replace)} ${times} times`)
+    text = text.replace(replace, () => by)
   }
   return text
 }
+
+/** @param file below `packages/` @returns whether a simulation loads another one in its place */
+export const isAtEdge = (file: string): boolean => EDGES[file] !== undefined
 
 /** @param file below `packages/` */
 export const sourceOf = (file: string): string => readFileSync(join(packages, file), 'utf8')
