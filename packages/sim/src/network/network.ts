@@ -23,19 +23,22 @@ export type Link = {
 
 export type NetworkFaults = { lost: number; answerLost: number; doubled: number; slow: number; slowMs: number }
 
+/** What the network knows of a control plane. */
+export type Served = Pick<Replica, 'name' | 'listens' | 'handle' | 'stream'>
+
 const WATCH = '/watch?'
 
 export class Network {
   readonly faults: NetworkFaults = { lost: 0, answerLost: 0, doubled: 0, slow: 0, slowMs: 0 }
   readonly world: World
-  readonly #replicas: readonly Replica[]
+  readonly #replicas: readonly Served[]
   readonly #cut = new Map<string, (() => void)[]>()
-  readonly #preferred = new Map<string, Replica>()
+  readonly #preferred = new Map<string, Served>()
   readonly #watches = new Map<string, { readonly stream: AnswerStream; readonly actor: Actor }>()
   /** Lines of watches by host, oldest first. */
   readonly #told = new Map<string, Buffer[]>()
 
-  constructor(world: World, replicas: readonly Replica[]) {
+  constructor(world: World, replicas: readonly Served[]) {
     this.world = world
     this.#replicas = replicas
   }
@@ -47,7 +50,7 @@ export class Network {
   }
 
   /** @throws Error when no control plane is called so */
-  named(name: string): Replica {
+  named(name: string): Served {
     const found = this.#replicas.find((replica) => replica.name === name)
     if (found === undefined) throw new Error(`there is no control plane ${name}`)
     return found
@@ -92,7 +95,7 @@ export class Network {
   }
 
   /** @throws Error when there is no answer, the signal's reason when it fires */
-  send(from: Link, request: Request, signal: AbortSignal, to: Replica = this.#route(from.end)): Promise<AnswerStream> {
+  send(from: Link, request: Request, signal: AbortSignal, to: Served = this.#route(from.end)): Promise<AnswerStream> {
     const { world } = this
     return new Promise((resolve, reject) => {
       let open = true
@@ -132,7 +135,7 @@ export class Network {
 
   #watch(
     from: Link,
-    to: Replica,
+    to: Served,
     request: Request,
     signal: AbortSignal,
     { settle, resolve, reject }: { settle: (act: () => void, ms: number) => void; resolve: (stream: AnswerStream) => void; reject: (error: Error) => void },
@@ -148,7 +151,7 @@ export class Network {
       begin: (status) => {
         const opened = new AnswerStream(status)
         stream = opened
-        if (status === 200) this.#watches.set(from.end, { stream: opened, actor: from.actor })
+        if (status === 200 && !left) this.#watches.set(from.end, { stream: opened, actor: from.actor })
         this.#pass(from.end, to.name, this.#delayMs(), 0, () => settle(() => resolve(opened), 0))
       },
       data: (chunk) => {
@@ -168,7 +171,9 @@ export class Network {
       stream?.end(signal.reason)
       this.#pass(from.end, to.name, this.#delayMs(), 0, close)
     }
-    signal.addEventListener('abort', leave, { once: true })
+    // Nobody may be there any more when it is opened.
+    if (signal.aborted) leave()
+    else signal.addEventListener('abort', leave, { once: true })
     from.actor.onEnd(leave)
   }
 
@@ -194,7 +199,7 @@ export class Network {
   }
 
   /** As a load balancer does: the same one for a while. */
-  #route(end: string): Replica {
+  #route(end: string): Served {
     const { random } = this.world
     const known = this.#preferred.get(end)
     if (known?.listens === true && random.chance(0.85)) return known

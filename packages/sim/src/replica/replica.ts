@@ -162,7 +162,7 @@ export class Replica {
     this.#world.at(0, actor, `${request.method} ${request.url}`, () => {
       app.inject({ method: request.method, url: request.url, headers: request.headers, payloadAsStream: true }).then(
         (answer) => {
-          if (!open) return
+          if (!open) return void answer.raw.res.destroy()
           listener.begin(answer.statusCode)
           const stream = answer.stream()
           stream.on('data', (chunk: Uint8Array) => {
