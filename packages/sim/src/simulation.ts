@@ -13,7 +13,7 @@ import { hostRecordOf } from './invariants/machine-invariants.ts'
 import { restless } from './invariants/rest.ts'
 import { Watch } from './invariants/watch.ts'
 import { World } from './kernel/world.ts'
-import { Network } from './network/network.ts'
+import { latestMs, Network } from './network/network.ts'
 import { KEYS, replicaConfig, SWEEP_MS } from './replica/config.ts'
 import { Replica } from './replica/replica.ts'
 import type { Engine } from './store/engine.ts'
@@ -41,8 +41,6 @@ const reconcilers = parserOf(
 const COME_UP_MS = 30_000
 const CLIENTS_MS = 300_000
 const REST_MS = 180_000
-/** So late may a copy of a message come. */
-const LATEST_MS = 36_000
 /** Without a fault a start waits for no sweep. */
 const CALM_START_MS = 1_800
 
@@ -121,7 +119,7 @@ class Run {
     if (world.violation !== undefined) return
     this.#chaos.end()
     if (!(await world.runUntil(world.nowMs + CLIENTS_MS, () => this.#working === 0))) return world.violate('a client waits for ever')
-    await world.runUntil(world.nowMs + LATEST_MS)
+    await world.runUntil(world.nowMs + latestMs(this.#mix.network))
     this.#work(this.#operator, () => uncordon(this.#operator, this.#machines))
     await world.runUntil(world.nowMs + CLIENTS_MS, () => this.#working === 0)
     if (world.violation !== undefined) return

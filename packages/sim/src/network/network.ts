@@ -26,6 +26,12 @@ export type NetworkFaults = { lost: number; answerLost: number; doubled: number;
 /** What the network knows of a control plane. */
 export type Served = Pick<Replica, 'name' | 'listens' | 'handle' | 'stream'>
 
+/** So much later than it would come by itself may a second copy of a message come. */
+const SECOND_COPY_MS = 20_000
+
+/** Behind the last message of its senders, once nothing is slow any more, this network has told everything. */
+export const latestMs = ({ doubled, slow, slowMs }: NetworkFaults): number => (doubled > 0 ? SECOND_COPY_MS : 0) + (slow > 0 ? slowMs : 0) + 1_000
+
 const WATCH = '/watch?'
 
 export class Network {
@@ -113,7 +119,7 @@ export class Network {
       if (signal.aborted) return
       const isWatch = request.url.includes(WATCH)
       const copies =
-        !isWatch && world.random.chance(this.faults.doubled) ? [this.#delayMs(), this.#delayMs() + world.random.between(0, 20_000)] : [this.#delayMs()]
+        !isWatch && world.random.chance(this.faults.doubled) ? [this.#delayMs(), this.#delayMs() + world.random.between(0, SECOND_COPY_MS)] : [this.#delayMs()]
       if (copies.length > 1) world.note('network', `doubles ${request.method} ${request.url.split('?')[0]} of ${from.end}`)
       for (const delayMs of copies) {
         this.#pass(from.end, to.name, delayMs, this.faults.lost, () => {
