@@ -9,11 +9,18 @@ const agent = (file: string, replace: string, by: string): Replacement => ({ fil
 const world = (file: string, replace: string, by: string): Replacement => ({ file: `sim/src/${file}`, replace, by })
 
 const LONG = { durationMs: 120_000, paceMs: 6_000, shortLives: false, hosts: 2, replicas: 2 } as const
-const CALM = { reboot: 0, agentCrash: 0, fullDisk: 0, runtimeExit: 0 } as const
+/** Nothing but what is looked for keeps a lease from being renewed, or an observer from looking. */
+const CALM = { reboot: 0, agentCrash: 0, fullDisk: 0, runtimeExit: 0, replicaCrash: 0, replicaPause: 0, databaseOutage: 0 } as const
+const ALIVE = { points: { replicaDies: 0 } } as const
 /** Hosts are cut off for so long that they are fenced. */
-const CUT = { ...LONG, everyMs: { ...CALM, partition: 20_000, agentPause: 0 }, lastsMs: { partition: [[45_000, 70_000]] } } as const satisfies Focus
+const CUT = { ...LONG, ...ALIVE, everyMs: { ...CALM, partition: 20_000, agentPause: 0 }, lastsMs: { partition: [[45_000, 70_000]] } } as const satisfies Focus
 /** Agents stand still for so long that their hosts are fenced. */
-const PAUSED = { ...LONG, everyMs: { ...CALM, agentPause: 20_000, partition: 0 }, lastsMs: { agentPause: [[45_000, 60_000]] } } as const satisfies Focus
+const PAUSED = {
+  ...LONG,
+  ...ALIVE,
+  everyMs: { ...CALM, agentPause: 20_000, partition: 0 },
+  lastsMs: { agentPause: [[45_000, 60_000]] },
+} as const satisfies Focus
 /** A renewal is answered behind a pause, and no other one behind it. */
 const ANSWERED_LATE: Focus = {
   ...LONG,
