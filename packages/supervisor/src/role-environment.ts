@@ -2,6 +2,7 @@
  * How each role is configured: environment variables, with paths where a secret is meant. This table is the one place that knows them all.
  */
 import { join } from 'node:path'
+import { LIMITS } from '@sandglass/contract/limits'
 import { type Installation, paths } from './installation.ts'
 
 export const ROLES = ['postgres', 'control-plane', 'gateway', 'host-agent'] as const
@@ -97,6 +98,18 @@ const OWN: Readonly<Record<RoleName, (installation: Installation) => Environment
 /** Frames, rows and buffers come and go: a young generation that grows to V8's default holds tens of MiB of them. */
 const HEAP_OPTIONS = '--max-semi-space-size=4'
 
+/**
+ * A lease that is shortened for the control plane is shortened for its host in the same proportion: a host that counted on a longer one would go on with what
+ * is given to another already.
+ */
+function leaseOfHost(outer: NodeJS.ProcessEnv): Environment {
+  const leaseMs = Number(outer['SANDGLASS_LEASE_MS'] ?? '')
+  if (!(leaseMs > 0)) return {}
+  const renewalMs = Math.round(leaseMs * (1 - LIMITS.leaseMarginMs / LIMITS.leaseMs))
+  const asked = Number(outer['SANDGLASS_LEASE_RENEWAL_MS'] ?? '')
+  return { SANDGLASS_LEASE_RENEWAL_MS: String(asked > 0 ? Math.min(asked, renewalMs) : renewalMs) }
+}
+
 /** The whole environment of a role: nothing is inherited but what is named here. */
 export function roleEnvironment(role: RoleName, installation: Installation, outer: NodeJS.ProcessEnv): Environment {
   const passed = [...PASSED_ON[role], ...(role === 'postgres' ? [] : TRACING)].flatMap((name) => {
@@ -112,6 +125,7 @@ export function roleEnvironment(role: RoleName, installation: Installation, oute
     NODE_COMPILE_CACHE: paths.compileCache(installation.home, role),
     SANDGLASS_HOME: installation.home,
     ...Object.fromEntries(passed),
+    ...(role === 'host-agent' ? leaseOfHost(outer) : {}),
     ...OWN[role](installation),
   }
 }

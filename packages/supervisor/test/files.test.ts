@@ -90,6 +90,15 @@ test('no role gets a secret in its environment, nor anything that is not named',
   assert.equal(roleEnvironment('gateway', installation, outer)['SANDGLASS_REGION'], undefined)
 })
 
+test('a host never counts on a longer lease than its control plane gives', () => {
+  using folder = new Folder()
+  const renewalOf = (outer: NodeJS.ProcessEnv) => roleEnvironment('host-agent', at(folder.path), outer)['SANDGLASS_LEASE_RENEWAL_MS']
+  assert.equal(renewalOf({}), undefined)
+  assert.equal(renewalOf({ SANDGLASS_LEASE_MS: '6000' }), '5000')
+  assert.equal(renewalOf({ SANDGLASS_LEASE_MS: '6000', SANDGLASS_LEASE_RENEWAL_MS: '9000' }), '5000')
+  assert.equal(renewalOf({ SANDGLASS_LEASE_MS: '6000', SANDGLASS_LEASE_RENEWAL_MS: '2000' }), '2000')
+})
+
 test('flags win over the environment, that over the last start, that over the defaults', () => {
   using folder = new Folder()
   const ports = (environment: NodeJS.ProcessEnv, wishes = {}) => resolveSettings(folder.path, environment, wishes).ports

@@ -3,7 +3,6 @@
  * live on loopback. This table is the one place that knows the differences.
  */
 import { join } from 'node:path'
-import { LIMITS } from '@sandglass/contract/limits'
 import { type Installation, paths } from '../installation.ts'
 import { type RoleName, roleEnvironment } from '../role-environment.ts'
 import { labPaths } from './paths.ts'
@@ -46,13 +45,6 @@ const OWN: Readonly<Record<RoleName, (plan: LabPlan, node: LabNode) => Environme
   }),
 }
 
-/** For tests that shorten the lease: what a renewal is good for on a host is the lease without its margin, in the same proportion. */
-function leaseOf(outer: NodeJS.ProcessEnv): Environment {
-  const leaseMs = Number(outer['SANDGLASS_LEASE_MS'] ?? '')
-  if (!(leaseMs > 0)) return {}
-  return { SANDGLASS_LEASE_RENEWAL_MS: String(Math.round(leaseMs * (1 - LIMITS.leaseMarginMs / LIMITS.leaseMs))) }
-}
-
 /** The installation as this node sees it. */
 export function installationOfNode(plan: LabPlan, node: LabNode): Installation {
   return {
@@ -74,6 +66,5 @@ export function installationOfNode(plan: LabPlan, node: LabNode): Installation {
  * @param extra wins over everything; for experiments and tests
  */
 export function nodeEnvironment(plan: LabPlan, node: LabNode, outer: NodeJS.ProcessEnv, extra: Environment = {}): Environment {
-  const lease = node.kind === 'host-agent' ? leaseOf(outer) : {}
-  return { ...roleEnvironment(node.kind, installationOfNode(plan, node), outer), ...OWN[node.kind](plan, node), ...lease, ...extra }
+  return { ...roleEnvironment(node.kind, installationOfNode(plan, node), outer), ...OWN[node.kind](plan, node), ...extra }
 }
