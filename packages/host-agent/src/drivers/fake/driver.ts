@@ -30,7 +30,7 @@ export function fakeDriver(layout: Layout, clock: Clock, gate: LaunchGate): Driv
   const prefix = `${layout.runtimes}/`
   const guests = new Map<RuntimeName, ProcessIdentity>()
 
-  /** `sleep` stands in for a guest that never dials: it carries the same argument. */
+  /** `sleep` stands in for a guest that never dials: it has the path as its name, and no child that could be missed when it is killed. */
   const nameIn = (argv: readonly string[]): RuntimeName | undefined => {
     const channel = argv.find((argument) => argument.startsWith(prefix) && argument.endsWith('/channel.sock'))
     return channel === undefined ? undefined : parseRuntimeName(channel.slice(prefix.length).split('/')[0] ?? '')?.name
@@ -52,7 +52,7 @@ export function fakeDriver(layout: Layout, clock: Clock, gate: LaunchGate): Driv
       if (script.launch_fails !== undefined) throw new Error(script.launch_fails)
       const guest: Command = [paths.agent, '--channel', paths.socket]
       const seconds = `${(script.exit_after_ms ?? 0) / 1_000}`
-      const command: Command = script.guest_silent === true ? ['sh', '-c', 'sleep 1000000; :', paths.socket] : guest
+      const command: Command = script.guest_silent === true ? ['bash', '-c', 'exec -a "$0" sleep 1000000', paths.socket] : guest
       const timed: Command = script.exit_after_ms === undefined ? command : ['timeout', '--signal=KILL', seconds, ...command]
       const [program, ...args] = gate.through(timed, 'become')
       const child = spawn(program, args, { detached: true, stdio: 'ignore', cwd: '/', env: { PATH: process.env['PATH'] ?? '', LANG: 'C.UTF-8' } })
