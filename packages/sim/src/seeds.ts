@@ -3,6 +3,9 @@ import { Worker } from 'node:worker_threads'
 import type { Finding, Search } from './defects/search.ts'
 import type { SeedResult } from './simulation.ts'
 
+/** What a thread has loaded, and its database's memory, only grow: another one goes on after so many. */
+const JOBS_OF_A_WORKER = 40
+
 export type SeedsOptions = {
   readonly seeds: readonly number[]
   readonly workers: number
@@ -38,9 +41,15 @@ export async function runJobs(jobs: readonly Job[], workers: number, onResult: (
 }
 
 async function runLane(waiting: Job[], onResult: (result: JobResult) => boolean): Promise<void> {
+  while (waiting.length > 0) await runSome(waiting, onResult)
+}
+
+async function runSome(waiting: Job[], onResult: (result: JobResult) => boolean): Promise<void> {
   const worker = new Worker(new URL('./worker.ts', import.meta.url))
   try {
-    for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
+    for (let done = 0; done < JOBS_OF_A_WORKER; done += 1) {
+      const job = waiting.shift()
+      if (job === undefined) return
       if (!onResult(await ask(worker, job))) waiting.length = 0
     }
   } finally {
