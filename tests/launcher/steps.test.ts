@@ -21,7 +21,8 @@ test('a machine that is to be a host gets what a host needs', async () => {
   using machine = new FakeMachine()
   const { code, stderr } = await machine.run('host', 'join', 'https://control.example:7073')
   assert.equal(code, 0, stderr)
-  for (const file of ['bin/runsc', 'guest-agent/sandglass-guest', 'templates/base.json']) assert.ok(existsSync(join(machine.cache, file)), file)
+  for (const file of ['bin/runsc', 'guest-agent/sandglass-guest', 'warden/sandglass-warden', 'templates/base.json'])
+    assert.ok(existsSync(join(machine.cache, file)), file)
 })
 
 test('a second run builds nothing, says nothing and takes less than a second', async () => {
