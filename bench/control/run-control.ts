@@ -5,20 +5,11 @@ import { join } from 'node:path'
 import { migrate } from '@sandglass/control-plane'
 import { startTestPostgres } from '@sandglass/testkit'
 import { machineAtRest } from '../measure/machine.ts'
-import type { Samples } from '../measure/samples.ts'
 import type { Finding } from '../report/finding.ts'
+import type { SettingRun } from '../run-setting.ts'
 import type { ControlFamily } from './control-bench.ts'
 
-export type ControlRun = {
-  readonly families: readonly ControlFamily[]
-  readonly samples: Samples
-  readonly signal: AbortSignal
-  readonly count: (wanted: number) => number
-  /** A look at whether it works waits for no quiet, and claims none. */
-  readonly isLook: boolean
-  readonly note: (id: string, text: string) => void
-  readonly progress: (text: string) => void
-}
+export type ControlRun = Omit<SettingRun, 'setting' | 'families'> & { readonly families: readonly ControlFamily[] }
 
 export async function runControl(run: ControlRun): Promise<Finding[]> {
   const { samples, signal, count, note } = run

@@ -4,15 +4,10 @@ import { test } from 'node:test'
 import { CodedError } from '@sandglass/contract'
 import type { ControlClient } from '../src/control/control-client.ts'
 import { HostLease } from '../src/control/host-lease.ts'
-import { HostLink } from '../src/control/host-link.ts'
 import type { HostRecord } from '../src/domain/host-record.ts'
-import { noFaults } from '../src/faults/crash-point.ts'
-import { silentLog } from '../src/log.ts'
-import { hostAgentMetrics } from '../src/metrics/catalogue.ts'
-import { DueReports } from '../src/reconcile/due-reports.ts'
-import { SandboxWorkers } from '../src/reconcile/sandbox-workers.ts'
 import { unenforced } from '../src/warden/unenforced.ts'
 import { HOST } from './domain/builders.ts'
+import { linkOf } from './support/link-of.ts'
 import { ScriptedHost } from './support/scripted-host.ts'
 
 const held: HostRecord = { format: 1, host_id: HOST, epoch: 3, floor: 3, boot_id: 'the-old-boot', last_seq: 9 }
@@ -45,26 +40,10 @@ async function happenedBefore(bootId: string, failing: 'nothing' | 'end' | 'writ
     report: unreachable,
     watch: unreachable,
   }
-  const link = new HostLink({
+  const link = linkOf(host, {
     client,
     lease: await HostLease.load(records, bootId),
     warden: unenforced(host.clock, 25_000),
-    workers: new SandboxWorkers(host.world),
-    pools: { learn: () => {}, obey: () => true, enter: async () => {} },
-    reports: new DueReports(),
-    clock: host.clock,
-    chance: () => 0.5,
-    log: silentLog,
-    metrics: hostAgentMetrics(),
-    faults: noFaults,
-    describe: () => ({
-      name: 'test-host',
-      version: '1',
-      capacity: { vcpu: 1, memory_mb: 512, disk_gb: 1 },
-      drivers: [],
-      templates: [],
-      data_plane_url: 'http://127.0.0.1:1',
-    }),
     endEverything: () => step('end everything', failing === 'end'),
   })
   await link.run(stopping.signal)

@@ -4,14 +4,9 @@ import { test } from 'node:test'
 import { CodedError } from '@sandglass/contract'
 import type { ControlClient } from '../src/control/control-client.ts'
 import { HostLease } from '../src/control/host-lease.ts'
-import { HostLink } from '../src/control/host-link.ts'
 import type { HostRecord } from '../src/domain/host-record.ts'
-import { noFaults } from '../src/faults/crash-point.ts'
-import { silentLog } from '../src/log.ts'
-import { hostAgentMetrics } from '../src/metrics/catalogue.ts'
-import { DueReports } from '../src/reconcile/due-reports.ts'
-import { SandboxWorkers } from '../src/reconcile/sandbox-workers.ts'
 import { HOST } from './domain/builders.ts'
+import { linkOf } from './support/link-of.ts'
 import { ScriptedHost } from './support/scripted-host.ts'
 
 const BOOT = 'the-boot-of-it'
@@ -52,7 +47,7 @@ async function happened(renewals: readonly Renewal[], writes: 'written' | 'unwri
       yield { type: 'heartbeat' }
     },
   }
-  const link = new HostLink({
+  const link = linkOf(host, {
     client,
     lease: await HostLease.load(
       {
@@ -76,22 +71,6 @@ async function happened(renewals: readonly Renewal[], writes: 'written' | 'unwri
         events.push(`prolonged from ${sent}`)
       },
     },
-    workers: new SandboxWorkers(host.world),
-    pools: { learn: () => {}, obey: () => true, enter: async () => {} },
-    reports: new DueReports(),
-    clock: host.clock,
-    chance: () => 0.5,
-    log: silentLog,
-    metrics: hostAgentMetrics(),
-    faults: noFaults,
-    describe: () => ({
-      name: 'test-host',
-      version: '1',
-      capacity: { vcpu: 1, memory_mb: 512, disk_gb: 1 },
-      drivers: [],
-      templates: [],
-      data_plane_url: 'http://127.0.0.1:1',
-    }),
     async endEverything() {
       events.push('end everything')
     },
