@@ -71,19 +71,18 @@ export async function joinHost(options: JoinOptions): Promise<JoinedHost> {
     const { stdout } = await run(process.execPath, [main, '--join'], { env, timeout: JOIN_MS, cwd: '/' })
     const answer = answers.parse(JSON.parse(stdout.trim().split('\n').at(-1) ?? ''))
     if ('code' in answer) throw new CodedError(isErrorCode(answer.code) ? answer.code : 'internal', answer.detail)
-    writeFileAtomic(
-      environmentFile(home),
-      `${Object.entries(env)
-        .map(([name, value]) => `${name}=${value}`)
-        .join('\n')}\n`,
-      0o600,
-      ROOT,
-    )
+    writeFileAtomic(environmentFile(home), environmentText(env), 0o600, ROOT)
     return { hostId: answer.host_id, home, command: process.execPath, args: [main], env }
   } finally {
     rmSync(tokenFile, { force: true })
   }
 }
+
+/** As systemd and a shell read it: between double quotes four characters mean something else, and a line may end. */
+export const environmentText = (env: Readonly<Record<string, string>>): string =>
+  Object.entries(env)
+    .map(([name, value]) => `${name}="${value.replaceAll(/["\\`$]/g, '\\$&')}"\n`)
+    .join('')
 
 const environmentFile = (home: string): string => join(home, 'host-agent.env')
 
