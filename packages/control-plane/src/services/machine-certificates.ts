@@ -20,7 +20,8 @@ export async function joinMachine(context: Context, request: JoinRequest, addres
   const publicKey = provedKey(request)
   const keyFingerprint = fingerprintOf(publicKey)
   const { name } = request
-  return await context.db.for('hosts').transaction(async (tx) => {
+  // Anybody may ask to join: what waits here is not what renews leases.
+  return await context.db.for('requests').transaction(async (tx) => {
     const token = await lockJoinToken(tx, sha256Hex(request.token))
     if (token === undefined) throw new CodedError('join_token_unknown')
     const { role } = token
