@@ -62,7 +62,7 @@ export class DataPlaneServer {
   readonly counters: DataPlaneCounters = { requests: 0, refused: 0, broken: 0, bytesUp: 0, bytesDown: 0, streams: 0, sessions: 0 }
   readonly #world: DataPlaneWorld
   readonly #server: Http2SecureServer
-  readonly #sessions = new Set<ServerHttp2Session>()
+  readonly #connections = new Set<Http2Session>()
   /** Why those are refused who are no gateways. */
   readonly #strangers = new Map<Http2Session, PeerRefused>()
   readonly #streamsOf = new Map<string, number>()
@@ -108,7 +108,7 @@ export class DataPlaneServer {
 
   async close(): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
-    for (const session of this.#sessions) {
+    for (const session of this.#connections) {
       session.goaway()
       session.destroy()
     }
@@ -116,7 +116,7 @@ export class DataPlaneServer {
   }
 
   #welcome(session: ServerHttp2Session): void {
-    if (this.#sessions.size >= LIMITS.dataPlaneSessions) {
+    if (this.#connections.size >= LIMITS.dataPlaneSessions) {
       // Who is no gateway makes room, so that idle strangers cannot keep gateways out.
       const [stranger] = this.#strangers.keys()
       stranger?.destroy()
@@ -125,16 +125,16 @@ export class DataPlaneServer {
         return
       }
     }
-    this.#sessions.add(session)
+    this.#connections.add(session)
     const refusal = this.#judge(session)
     if (refusal !== undefined) this.#strangers.set(session, refusal)
-    this.counters.sessions = this.#sessions.size
+    this.counters.sessions = this.#connections.size
     session.setLocalWindowSize(SESSION_WINDOW_BYTES)
     session.on('error', () => session.destroy())
     session.once('close', () => {
-      this.#sessions.delete(session)
+      this.#connections.delete(session)
       this.#strangers.delete(session)
-      this.counters.sessions = this.#sessions.size
+      this.counters.sessions = this.#connections.size
     })
   }
 
@@ -166,7 +166,13 @@ export class DataPlaneServer {
     let span: OpenSpan | undefined
     let firstCommandEnds: (() => void) | undefined
     try {
-      const refusal = stream.session === undefined ? undefined : this.#strangers.get(stream.session)
+      const { session: connection } = stream
+      // Of a connection that is over, or was never let in, nobody knows whose it was.
+      if (connection === undefined || !this.#connections.has(connection)) {
+        stream.destroy()
+        return
+      }
+      const refusal = this.#strangers.get(connection)
       if (refusal !== undefined) throw refusal
       const target = parseTarget(method, headers[':path'] ?? '/')
       span = this.#openSpan(method, target, headers['traceparent'])
